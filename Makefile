@@ -14,7 +14,7 @@ BIN     := $(CURDIR)/bin
 
 # Packages whose tests start real processes or a real PostgreSQL.
 # (bench has none; it measures.)
-SLOW := (backend|chaos|clients|cmd|e2e|report|sqlstore|worlds)
+SLOW := (backend|chaos|clients|e2e|report|sqlstore|worlds)
 # Statistics need many runs, and the race detector makes each ten times as long.
 STATISTICS := (evidence|worlds)
 slow  = $(shell go list ./... | grep -E '/ktrdr/$(SLOW)(/|$$)')
@@ -38,13 +38,16 @@ test-unit: needs-go $(BIN)/testrun ## Tests that need nothing but Go
 	@$(BIN)/testrun -timeout 5m $(fast)
 
 test-integration: needs-go $(BIN)/testrun ## Tests with real processes, SQLite and PostgreSQL
-	@# -count=1: the tests build the program themselves, and a remembered answer would not know that it changed
-	@$(BIN)/testrun -count=1 -timeout 15m $(slow)
+	@# -count=1: the tests build the program themselves, and a cached result would not notice that it changed
+	@$(BIN)/testrun -count=1 -p 2 -timeout 15m $(slow)
 
 quality: needs-go $(BIN)/golangci-lint $(BIN)/gofumpt ## Formatting, go vet, staticcheck, golangci-lint
+	@echo "quality: gofumpt"
 	@bad=$$($(BIN)/gofumpt -l .); if [ -n "$$bad" ]; then echo "not formatted; run bin/gofumpt -w ."; echo "$$bad"; exit 1; fi
+	@echo "quality: go vet, for Linux, with failpoints, and for macOS"
 	@go vet ./... && go vet -tags failpoint,soak ./... && GOOS=darwin go vet ./...
 	@cd tools && go vet ./testrun && go test ./testrun
+	@echo "quality: golangci-lint"
 	@$(BIN)/golangci-lint run ./...
 	@echo "quality: clean"
 
@@ -108,15 +111,17 @@ needs-go:
 
 # The tools live in a module of their own: their two hundred requirements stay
 # out of the product's. Each is built once and again when its version changes.
+tool = @echo "building $(@F), once$(2)"; \
+	go build -C tools -v -o $@ $(1) 2>&1 | awk '!/^[^ :\#]+$$/ { print; next } ++n % 50 == 0 { print "  " n " packages"; fflush() }'
+
 $(BIN)/golangci-lint: tools/go.mod tools/go.sum
-	@echo "building golangci-lint, once (a few minutes)"
-	@go build -C tools -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	$(call tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint, (a few minutes))
 
 $(BIN)/gofumpt: tools/go.mod tools/go.sum
-	@go build -C tools -o $@ mvdan.cc/gofumpt
+	$(call tool,mvdan.cc/gofumpt)
 
 $(BIN)/gremlins: tools/go.mod tools/go.sum
-	@go build -C tools -o $@ github.com/go-gremlins/gremlins/cmd/gremlins
+	$(call tool,github.com/go-gremlins/gremlins/cmd/gremlins)
 
 $(BIN)/testrun: tools/testrun/main.go
-	@go build -C tools -o $@ ./testrun
+	$(call tool,./testrun)

@@ -12,10 +12,10 @@ import (
 type Blobs interface {
 	// Put stores what r holds under want, verified while it is written:
 	// CodeCorrupt, and nothing stored, when the bytes are others. Putting what
-	// is there already makes it young again, and whole if it was damaged.
+	// is there already makes it young again, and repairs it if it was damaged.
 	Put(ctx context.Context, want Hash, r io.Reader) (size int64, err error)
-	// Open returns the bytes; CodeNotFound. They are not verified: whoever
-	// reads them to the end compares the hash.
+	// Open returns the bytes; CodeNotFound. They are not verified: the
+	// reader compares the hash at the end.
 	Open(ctx context.Context, h Hash) (BlobReader, error)
 	// Stat tells size and age, but not whether the bytes are right. A blob that
 	// it tells of is as durable as one that was just put: a row may name it.

@@ -70,15 +70,15 @@ type Breakers interface {
 
 	// SaveBreaker stores a change, its line of history and one event in a
 	// transaction. b.Version is that of the row it was made from, 0 for none:
-	// when the stored one is another, somebody else changed it meanwhile and the
+	// when the stored one is another, another backend or person changed it and the
 	// answer is CodeConflict. The stored breaker is returned, Version and
 	// Changed filled in.
 	SaveBreaker(ctx context.Context, b Breaker, change BreakerChange) (Breaker, error)
 
-	// TakeProbe gives owner the right to probe a breaker, for so long on the
-	// store's clock: who dies with it stands in nobody's way for longer. Who has
-	// it may take it again, and is to see to it that it makes one probe at a
-	// time. CodeConflict when another has it.
+	// TakeProbe gives owner the right to probe a breaker for a time on the store's
+	// clock, so that an owner that dies blocks the others no longer than that. An
+	// owner may take the right again, and makes one probe at a time. CodeConflict
+	// when another owner has it.
 	TakeProbe(ctx context.Context, name string, owner Incarnation, d time.Duration) (Probe, error)
 
 	// EndProbe gives the right back before its time. A token that is no longer

@@ -14,10 +14,10 @@ func (m MicroUSD) USD() float64 { return float64(m) / 1e6 }
 
 // NewCall asks for the money of one call to a model, before it is made.
 //
-// Key names what is asked, whoever answers: the hash of the whole conversation
-// so far. Within a research the answer to a key is bought once; whoever asks
-// again, be it another operation of the same research after a crash, is given
-// the answer that was bought.
+// Key names what is asked, not the model: the hash of the complete conversation so
+// far. Within a research the answer to a key is bought once. Another operation of
+// the research that asks the same, or the same one after a crash, gets the answer
+// that was bought.
 type NewCall struct {
 	Operation OperationID // in whose name, under its live epoch
 	Epoch     Epoch
@@ -69,7 +69,7 @@ type CallEnd struct {
 }
 
 // NotAsked is the error of a failed call that only looked for a journaled answer
-// while no model could be asked: nothing was sent, nobody failed, and no sum
+// while no model could be asked: nothing was sent, no model failed, and no sum
 // counts it.
 const NotAsked = "no model could be asked"
 

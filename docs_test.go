@@ -17,7 +17,7 @@ var (
 	caseName = regexp.MustCompile(`(?m)^\t"(\w+)":`) // of a conformance suite
 )
 
-// A row that names a test which nobody can run is a promise without proof.
+// A row that names a test that does not exist is a promise without proof.
 func TestDocs_EveryFaultNamesTestsThatExist(t *testing.T) {
 	text, err := os.ReadFile("docs/faults.md")
 	if err != nil {

@@ -35,7 +35,7 @@ const (
 	CodeBackendRestart Code = "backend_restart" // the backend that ran it is gone
 	CodePanic          Code = "panic"           // the work panicked
 	CodeFailed         Code = "failed"          // the work reported an error
-	CodeCancelled      Code = "cancelled"       // somebody asked for it
+	CodeCancelled      Code = "cancelled"       // a person or a program asked for it
 )
 
 // Class groups codes by what they tell about the future.

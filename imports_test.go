@@ -24,9 +24,9 @@ type rule struct {
 	modules []string
 }
 
-// arrows holds every package and whom it may know. They point down: commands
-// know adapters, adapters know the domain, the domain knows nobody; adapters
-// do not know each other. A new package is added here on purpose or not at all.
+// arrows holds every package and the packages that it may import. They point down:
+// commands import adapters, adapters import the domain, the domain imports none;
+// adapters do not import each other. A new package is added here on purpose or not at all.
 var arrows = map[string]rule{
 	".":     {},
 	"fault": {},
@@ -35,7 +35,10 @@ var arrows = map[string]rule{
 	// helpers, which every package but the root may use
 	"internal/atomicfile": {},
 	"internal/backoff":    {},
+	"internal/cache":      {},
 	"internal/text":       {},
+	"internal/term":       {ours: []string{".", "internal/text"}, modules: []string{"golang.org/x/term"}}, // tables, colours, a screen
+	"internal/yamldoc":    {modules: []string{"github.com/goccy/go-yaml"}},
 
 	// pure compute
 	"num": {},
@@ -54,17 +57,25 @@ var arrows = map[string]rule{
 	// built on compute
 	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label"}, modules: []string{"github.com/goccy/go-yaml"}},
 	"feature":  {ours: []string{"market", "indicator", "strategy"}},
+	"metrics":  {ours: []string{"market", "feature"}},
 	"train": {ours: []string{
-		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
+		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest", "metrics",
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest"}},
 	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
-	"jobs":     {ours: []string{".", "fault", "worker", "market", "indicator", "strategy", "neural", "train", "backtest", "evidence"}},
+
+	// what is said of work, what is kept, and what is done
+	"jobs":    {ours: []string{".", "market", "metrics", "backtest", "evidence"}},
+	"library": {ours: []string{".", "market", "strategy", "jobs"}},
+	"compute": {ours: []string{
+		".", "fault", "worker", "market", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence", "jobs",
+		"library",
+	}},
 
 	// what this product is about
-	"research": {
-		ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm"},
-	},
+	"research": {ours: []string{
+		".", "num", "market", "instrument", "strategy", "feature", "backtest", "evidence", "designer", "jobs", "library", "llm",
+	}},
 	"agent": {ours: []string{
 		".", "fault", "worker", "market", "instrument", "indicator", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research",
 		"llm", "resilience",
@@ -85,10 +96,15 @@ var arrows = map[string]rule{
 	"sqlstore": {ours: []string{".", "fault", "thread"}, modules: []string{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
+	"api": {ours: []string{ // the routes, which server and client share
+		".", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
+	}},
+	"client": {ours: []string{".", "api", "dummy", "jobs", "research", "report", "agent", "resilience"}},
 	"httpapi": {ours: []string{
-		".", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
+		".", "api", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
 	}, modules: []string{
-		"github.com/google/jsonschema-go", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
+		"github.com/go-json-experiment/json", "github.com/google/jsonschema-go", "github.com/prometheus/client_golang",
+		"github.com/prometheus/client_model",
 	}},
 
 	// proof
@@ -100,28 +116,39 @@ var arrows = map[string]rule{
 	"savertest":             {ours: []string{".", "thread"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"bench":                 {ours: []string{".", "dummy", "engine", "worker"}},
 	"worlds":                {ours: []string{"num", "market"}},
-	"chaos": {
+	"labtest": {
 		// the database, past the backend
-		ours:    []string{".", "dummy", "httpapi", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market"},
+		ours:    []string{".", "api", "client", "dummy", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market"},
 		modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"},
 	},
+
+	// what commands print
+	"internal/view": {ours: []string{
+		".", "api", "internal/term", "internal/text", "agent", "evidence", "httpapi", "instrument", "jobs", "report", "research",
+	}},
 
 	// wiring
 	"backend": {
 		ours: []string{
-			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "jobs", "research", "report", "agent", "llm",
-			"resilience",
-			"instrument", "neural",
+			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "client", "jobs", "library", "compute", "research",
+			"report", "agent", "llm", "resilience", "instrument", "neural",
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
+	// the lab of a data folder, without a backend
+	"local": {ours: []string{".", "backend", "jobs", "library", "market", "backtest", "strategy"}},
+	// strategies that use future prices
+	"lookahead": {ours: []string{"local", "market", "metrics", "neural", "strategy", "train", "backtest"}},
+	"doctor": { // checks of an installation
+		ours:    []string{".", "backend", "local", "blob", "sqlstore", "instrument", "strategy"},
+		modules: []string{"golang.org/x/sys"},
+	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence",
-			"designer",
-			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "docs",
+			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "api", "client", "jobs", "library", "research",
+			"report", "resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "docs",
 		},
-		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
+		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 }
 
@@ -132,7 +159,7 @@ func TestImports_FollowTheArrows(t *testing.T) {
 		seen[pkg] = true
 		r, known := arrows[pkg]
 		if !known {
-			t.Errorf("package %s is not in the table of arrows: say there whom it may import", pkg)
+			t.Errorf("package %s is not in the table of arrows: say there what it may import", pkg)
 			continue
 		}
 		for _, imp := range importsOf(t, file) {
@@ -148,7 +175,46 @@ func TestImports_FollowTheArrows(t *testing.T) {
 	}
 }
 
-func TestImports_NobodyKnowsACommand(t *testing.T) {
+// far holds packages that must not depend on others, by way of whatever they
+// import: who states a research, or reads one, needs no kernel to do so.
+var far = map[string][]string{
+	"jobs":     {"neural", "train", "compute"},
+	"library":  {"neural", "train", "compute"},
+	"research": {"neural", "train", "compute"},
+	"report":   {"neural", "train", "compute"},
+}
+
+func TestImports_StayFarFromKernels(t *testing.T) {
+	imports := map[string][]string{}
+	for file := range goFiles(t) {
+		for _, imp := range importsOf(t, file) {
+			if ours, ok := strings.CutPrefix(imp, module+"/"); ok {
+				imports[path.Dir(file)] = append(imports[path.Dir(file)], ours)
+			}
+		}
+	}
+	for pkg, forbidden := range far {
+		by := map[string]string{pkg: ""} // what imports it, on the way from pkg
+		for queue := []string{pkg}; len(queue) > 0; queue = queue[1:] {
+			for _, imp := range imports[queue[0]] {
+				if _, seen := by[imp]; !seen {
+					by[imp], queue = queue[0], append(queue, imp)
+				}
+			}
+		}
+		for _, name := range forbidden {
+			if _, reached := by[name]; reached {
+				way := name
+				for at := by[name]; at != ""; at = by[at] {
+					way = at + " → " + way
+				}
+				t.Errorf("package %s depends on %s: %s", pkg, name, way)
+			}
+		}
+	}
+}
+
+func TestImports_NoPackageImportsACommand(t *testing.T) {
 	for pkg, r := range arrows {
 		for _, imp := range r.ours {
 			if strings.HasPrefix(imp, "cmd/") {
@@ -163,7 +229,8 @@ func allowed(pkg, imp string, r rule) bool {
 		return slices.Contains(r.ours, ".")
 	}
 	if strings.HasPrefix(imp, module+"/internal/") {
-		return pkg != "." && !strings.HasPrefix(pkg, "internal/")
+		ours := strings.TrimPrefix(imp, module+"/")
+		return slices.Contains(r.ours, ours) || pkg != "." && !strings.HasPrefix(pkg, "internal/")
 	}
 	if ours, ok := strings.CutPrefix(imp, module+"/"); ok {
 		return slices.Contains(r.ours, ours)

@@ -212,13 +212,13 @@ type NewLook struct {
 
 // LookQuery selects looks, newest first; zero fields select all.
 type LookQuery struct {
-	Run      string
-	Market   string
-	Research OperationID
-	Claims   bool      // only claims
-	Since    time.Time // only those that were reserved then or later
-	Limit    int       // 1..1000; 0 means 50
-	Cursor   string
+	Run      string      `query:"run" doc:"only those of this run"`
+	Market   string      `query:"market" doc:"only those at the holdout of this market"`
+	Research OperationID `query:"research" doc:"only those at the strategy of this research"`
+	Claims   bool        `query:"claims" doc:"only those that claim an edge"`
+	Since    time.Time   // only those that were reserved then or later
+	Limit    int         `query:"limit" doc:"entries of a page, 1 to 1000; by default 50"`
+	Cursor   string      `query:"cursor" doc:"next_cursor of the page before"`
 }
 
 // LookPage is a page and the cursor of the next; an empty cursor ends.
@@ -227,13 +227,8 @@ type LookPage struct {
 	Next  string `json:"next_cursor,omitempty"`
 }
 
-// Entry is what the ledger keeps of an operation that has completed.
-type Entry struct {
+// LedgerEntry is what the ledger keeps of an operation that has completed.
+type LedgerEntry struct {
 	Trial *TrialFigures
 	Look  *LookResult
 }
-
-// Ledger says, by type, what is kept of an operation. It is asked in the
-// transaction that completes the operation, maybe more than once, and so is a
-// pure function of its row.
-type Ledger map[Type]func(Operation) Entry

@@ -127,8 +127,8 @@ type Library interface {
 
 	// ImportBars is AddBars for an operation. The operation's result is stored in
 	// the transaction that adds the bars, so that an operation adds bars once: run
-	// again, it gets its first result and changes nothing, whatever became of the
-	// bars since. A claim that is over is refused as every write of a worker is.
+	// again, it gets its first result and changes nothing, also when the
+	// bars were changed or deleted since. A claim that is over is refused as every write of a worker is.
 	ImportBars(ctx context.Context, b NewBars, by BarsImport) (json.RawMessage, error)
 
 	// ImportResult returns the result of an operation that has added its bars; nil

@@ -32,7 +32,7 @@ func (m *model) commit(w *world, op uint8, a ktrdr.Act, number uint8, byHand boo
 	return nil
 }
 
-// settle is the sweep for a parent that waits for nobody: one that is being
+// settle is the sweep for a parent that waits for no child: one that is being
 // cancelled ends, another asks its plan again.
 func (m *model) settle(w *world) {
 	p := &w.ops[parent]

@@ -94,7 +94,7 @@ var small = model{
 }
 
 // mistaken returns how the model fails with that Step.
-func mistaken(t *testing.T, m model, step func(ktrdr.State, ktrdr.Act) (ktrdr.State, ktrdr.Effects, error)) string {
+func mistaken(t *testing.T, m model, step func(ktrdr.StepState, ktrdr.Act) (ktrdr.StepState, ktrdr.Effects, error)) string {
 	t.Helper()
 	m.step = step
 	x, broken := m.explore()
@@ -107,7 +107,7 @@ func mistaken(t *testing.T, m model, step func(ktrdr.State, ktrdr.Act) (ktrdr.St
 
 func TestModel_FindsTheZombieWriteWithoutTheEpoch(t *testing.T) {
 	t.Parallel()
-	broken := mistaken(t, small, func(s ktrdr.State, a ktrdr.Act) (ktrdr.State, ktrdr.Effects, error) {
+	broken := mistaken(t, small, func(s ktrdr.StepState, a ktrdr.Act) (ktrdr.StepState, ktrdr.Effects, error) {
 		a.Epoch = s.Epoch
 		return ktrdr.Step(s, a)
 	})
@@ -118,7 +118,7 @@ func TestModel_FindsTheZombieWriteWithoutTheEpoch(t *testing.T) {
 
 func TestModel_FindsEveryMistake(t *testing.T) {
 	t.Parallel()
-	type state = ktrdr.State
+	type state = ktrdr.StepState
 	type act = ktrdr.Act
 	type effects = ktrdr.Effects
 	dying := model{hasParent: true, start: budget{crashes: 3}}
@@ -210,7 +210,7 @@ func TestModel_FindsEveryMistake(t *testing.T) {
 			eff.Cascade = false
 			return next, eff, err
 		}, "after its parent was cancelled"},
-		"a reconciling operation nobody may fail": {small, func(s state, a act) (state, effects, error) {
+		"a reconciling operation that must not fail": {small, func(s state, a act) (state, effects, error) {
 			if a.Input == ktrdr.LoseWorker && s.Status == ktrdr.Reconciling {
 				return s, effects{}, &ktrdr.TransitionError{Code: ktrdr.CodeConflict}
 			}

@@ -32,19 +32,19 @@ type operation struct {
 	claims   uint8 // accepted claims; the newest has this number
 	holder   uint8 // the worker that made it
 	finished uint8 // the claim whose finish was accepted
-	acked    bool  // a cancel was acknowledged, and nobody resumed it since
+	acked    bool  // a cancel was acknowledged, and it was not resumed since
 	silent   uint8 // losses in a row without a new step
 	furthest uint8 // the furthest step accepted
 }
 
-func (o operation) state() ktrdr.State {
-	return ktrdr.State{
+func (o operation) state() ktrdr.StepState {
+	return ktrdr.StepState{
 		Status: ktrdr.Statuses[o.status], Epoch: ktrdr.Epoch(o.epoch), Attempts: int(o.attempts),
 		CancelRequested: o.cancel, Losses: int(o.losses), MaxStep: int64(o.maxStep), BackendDied: o.died,
 	}
 }
 
-func (o *operation) set(s ktrdr.State) {
+func (o *operation) set(s ktrdr.StepState) {
 	o.status = uint8(slices.Index(ktrdr.Statuses, s.Status))
 	o.epoch, o.attempts, o.losses, o.maxStep = uint8(s.Epoch), uint8(s.Attempts), uint8(s.Losses), uint8(s.MaxStep)
 	o.cancel, o.died = s.CancelRequested, s.BackendDied
@@ -100,7 +100,7 @@ type world struct {
 
 // model is a world's laws: its shape, its policy, and the Step under test.
 type model struct {
-	step       func(ktrdr.State, ktrdr.Act) (ktrdr.State, ktrdr.Effects, error)
+	step       func(ktrdr.StepState, ktrdr.Act) (ktrdr.StepState, ktrdr.Effects, error)
 	start      budget
 	hasParent  bool
 	sequential bool    // the plan runs its children one after the other
@@ -160,7 +160,7 @@ func (m *model) act(w *world, op uint8, a ktrdr.Act, number uint8, byHand bool) 
 }
 
 // holdTransition checks what one accepted act may change.
-func (m *model) holdTransition(op uint8, before, after ktrdr.State, a ktrdr.Act, byHand bool) {
+func (m *model) holdTransition(op uint8, before, after ktrdr.StepState, a ktrdr.Act, byHand bool) {
 	if before.Status != after.Status && !slices.Contains(ktrdr.Transitions[before.Status], after.Status) {
 		m.violation("operation %d went from %s to %s by %s", op, before.Status, after.Status, a.Input)
 	}

@@ -23,8 +23,8 @@ type Note struct {
 // NoteOrder is the order of a page of notes.
 type NoteOrder string
 
-// The orders. NotesByPlace knows no time: the same notes come in the same order
-// whoever wrote them first.
+// The orders. NotesByPlace does not depend on time: the same notes come in the same
+// order, whichever was written first.
 const (
 	NotesNewest  NoteOrder = ""
 	NotesOldest  NoteOrder = "oldest"

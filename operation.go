@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -36,11 +35,15 @@ func (id OperationID) Valid() bool {
 	return true
 }
 
+// Tail is the random part of the id, by which people name the operation.
+func (id OperationID) Tail() string { return string(id)[strings.LastIndexByte(string(id), '_')+1:] }
+
 // Type says what kind of work an operation is.
 type Type string
 
-// The operation types. Agent types run inside a backend; AgentResearch is a
-// parent and occupies no worker; Dummy is the engine's own test subject.
+// Names of operation types that several packages use. They are not a list of all
+// types: each type has a Definition with its owner. Dummy is the engine's own test
+// subject.
 const (
 	AgentResearch   Type = "agent_research"
 	AgentDesign     Type = "agent_design"
@@ -51,16 +54,6 @@ const (
 	DataLoad        Type = "data_load"
 	Dummy           Type = "dummy"
 )
-
-// Types lists every operation type.
-var Types = []Type{AgentAssessment, AgentConfirm, AgentDesign, AgentResearch, Backtesting, DataLoad, Dummy, Training}
-
-// ComputeTypes are the types whose result is a function of the task alone. Such
-// work is requeued when its backend dies, and runs in a child process then.
-var ComputeTypes = []Type{AgentConfirm, Training, Backtesting, DataLoad, Dummy}
-
-// Known says whether t is an operation type.
-func (t Type) Known() bool { return slices.Contains(Types, t) }
 
 // Epoch numbers the claims of one operation. Every claim mints the next one;
 // every write a worker makes carries the epoch it was given, and a write with

@@ -123,15 +123,15 @@ type Task struct {
 	Checkpoint *StoredCheckpoint `json:"checkpoint,omitempty"`
 	Cancel     bool              `json:"cancel_requested,omitempty"`
 
-	// Inject is what is to go wrong with it on purpose, in the words of whoever
-	// runs it; almost always nothing.
+	// Inject is what is to go wrong with it on purpose, in the words of its runner;
+	// almost always nothing.
 	Inject string `json:"inject,omitempty"`
 
 	// Look is the look that a confirmation makes; nil for all others.
 	Look *Look `json:"look,omitempty"`
 
 	// InChild asks a worker inside a backend to run it in a child process. A
-	// worker elsewhere is a process of its own and is not asked.
+	// worker elsewhere is a process of its own and ignores it.
 	InChild bool `json:"-"`
 }
 
@@ -170,8 +170,8 @@ type Released struct {
 	Epoch     Epoch       `json:"epoch"`
 	Reason    string      `json:"reason"`
 
-	// AfterSeconds is how long nobody is to claim it: a wait that outlives
-	// every process. 0 means not at all.
+	// AfterSeconds is how long it cannot be claimed: a wait that outlives every
+	// process. 0 means no wait.
 	AfterSeconds float64 `json:"after_seconds,omitempty"`
 
 	// ChildDied says that the child process that ran it died. That is a loss:

@@ -2,12 +2,12 @@ package ktrdr
 
 import "fmt"
 
-// Queue is the line that a new parent stands in. Of a queue's parents only so
-// many are live at once; the others wait as PENDING and start in the order of
-// their priority and then of their coming, each when
+// Queue is the line that a new parent stands in. The number of its live parents is
+// limited. The others wait as PENDING and start in the order of their priority and
+// then of their creation, each when
 //
 //   - fewer than the limit of its queue are live,
-//   - nobody before it in the line could start instead, and
+//   - no parent before it in the line could start instead, and
 //   - every parent of the same run and a lower generation has ended.
 //
 // A parent that is resumed had its place already and starts at once.
@@ -36,14 +36,14 @@ type QueueCount struct {
 	Waiting int
 }
 
-// QueueState is who is in a queue, at one moment.
+// QueueState is the operations of a queue at one moment.
 type QueueState struct {
 	Count    QueueCount  // of all
-	Started  []Operation // those who have started and not ended, as they came
-	Children []Operation // of those, what has not ended, in no order
-	Waiting  []Operation // the first of those who wait, as they will be asked
-	Ended    []Operation // the newest of those who have ended, newest first, as little of them as of those who wait
-	Last     *Operation  // of these, who ended last, whole; nil if nobody did
+	Started  []Operation // started and not ended, in the order of their sessions
+	Children []Operation // of those, the ones that have not ended, in no order
+	Waiting  []Operation // the first waiting ones, in the order of their start
+	Ended    []Operation // the newest ended ones, newest first, with the same columns as the waiting ones
+	Last     *Operation  // the one that ended last, with all columns; nil if none did
 }
 
 // QueueHealth is a queue as health shows it.

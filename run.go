@@ -88,10 +88,10 @@ type NewRun struct {
 
 // RunQuery selects runs; zero fields select all.
 type RunQuery struct {
-	State  []RunState
-	Sort   Sort   // empty means Newest
-	Limit  int    // 1..1000; 0 means 50
-	Cursor string // of a page with the same Sort
+	State  []RunState `query:"state" doc:"states, in either case"`
+	Sort   Sort       `query:"sort" doc:"the order; by default newest"`
+	Limit  int        `query:"limit" doc:"entries of a page, 1 to 1000; by default 50"`
+	Cursor string     `query:"cursor" doc:"next_cursor of the page before, with the same sort"`
 }
 
 // RunPage is a page and the cursor of the next; an empty cursor ends.

@@ -11,7 +11,7 @@ import (
 // ever: nothing of the product but the backend and the command, which start this program again, may
 // import one of them.
 var runs = map[string][]string{
-	"os/exec":       {"backend", "cmd/ktrdr", "chaos", "sqlstore/pgtest"},
+	"os/exec":       {"backend", "cmd/ktrdr", "labtest", "sqlstore/pgtest"},
 	"plugin":        nil,
 	"encoding/gob":  nil,
 	"text/template": nil,

@@ -23,3 +23,9 @@ func ParseSpec[T interface{ Validate() error }](text json.RawMessage) (spec T, e
 	}
 	return spec, nil
 }
+
+// SpecOf says what is wrong with a spec that ParseSpec reads as a T.
+func SpecOf[T interface{ Validate() error }](text json.RawMessage) error {
+	_, err := ParseSpec[T](text)
+	return err
+}

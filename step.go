@@ -10,7 +10,7 @@ import (
 //	PENDING ──claim──▶ RUNNING ──finish──▶ COMPLETED | FAILED | CANCELLED
 //	   ▲                │  ▲
 //	   │  backend start ▼  │ report, same epoch
-//	   │      PENDING_RECONCILIATION ──▶ FAILED (nobody reported) | COMPLETED …
+//	   │      PENDING_RECONCILIATION ──▶ FAILED (no report) | COMPLETED …
 //	   └── resume (from FAILED | CANCELLED) · release (graceful stop)
 //	       · requeue (its backend died) · losechild (its child process died)
 type Status string
@@ -65,8 +65,8 @@ const (
 	LoseHolder Input = "loseholder" // the backend that ran it in process is gone, and the policy is to fail
 	LoseChild  Input = "losechild"  // the child process that ran it died, and its backend lives
 	Restart    Input = "restart"    // a backend started while an outside worker held it
-	Cancel     Input = "cancel"     // somebody wants it stopped
-	Resume     Input = "resume"     // somebody, or the engine, wants it continued
+	Cancel     Input = "cancel"     // a user or a plan stops it
+	Resume     Input = "resume"     // a user or the engine continues it
 )
 
 // Inputs lists every input.
@@ -78,8 +78,8 @@ var Inputs = []Input{Claim, Report, Save, Finish, Release, Requeue, LoseWorker, 
 // with it. The death of a backend is no loss: it may be a power cut.
 const PoisonLosses = 3
 
-// State is the part of an operation that Step decides on and changes.
-type State struct {
+// StepState is the part of an operation that Step decides on and changes.
+type StepState struct {
 	Status          Status
 	Epoch           Epoch
 	Attempts        int
@@ -100,12 +100,11 @@ type Act struct {
 	ParentClosed bool // the operation has a parent that is cancelled, being cancelled, or about to end
 }
 
-// Effects is what a transition asks of whoever made it, in the same
-// transaction.
+// Effects is what must be done with a transition, in the same transaction.
 type Effects struct {
-	// the operation ended and its open parent's plan is asked; a parent being cancelled is not asked, it ends with its last child
+	// the operation ended and its open parent's plan is asked; the plan of a parent being cancelled is skipped: it ends with its last child
 	Advance    bool
-	AutoResume bool // the operation lost its worker but its open parent still wants it: Resume follows
+	AutoResume bool // the worker died, but the open parent still wants the operation: Resume follows
 	Cascade    bool // cancel the children too
 	Poison     bool // it failed because it keeps losing its workers or child processes
 }
@@ -122,9 +121,9 @@ type Effects struct {
 // It is one long switch on purpose: the whole life of an operation on one page,
 // one case per input, to be read beside the drawing above. Cut into functions it
 // would be longer, and no case would be simpler.
-func Step(s State, a Act) (State, Effects, error) {
+func Step(s StepState, a Act) (StepState, Effects, error) {
 	next, eff := s, Effects{}
-	refuse := func(code Code) (State, Effects, error) {
+	refuse := func(code Code) (StepState, Effects, error) {
 		return s, Effects{}, &TransitionError{Input: a.Input, From: s.Status, Epoch: s.Epoch, Given: a.Epoch, Code: code}
 	}
 
@@ -235,15 +234,15 @@ func Step(s State, a Act) (State, Effects, error) {
 
 // newStep notes a step beyond the furthest one seen: the work is moving, so
 // earlier losses no longer count against it.
-func (s *State) newStep(step int64) {
+func (s *StepState) newStep(step int64) {
 	if step > s.MaxStep {
 		s.MaxStep, s.Losses = step, 0
 	}
 }
 
 // Lifecycle returns the part of the operation that Step decides on.
-func (op *Operation) Lifecycle() State {
-	return State{op.Status, op.Epoch, op.Attempts, op.CancelRequested, op.Losses, op.MaxStep, op.BackendDied}
+func (op *Operation) Lifecycle() StepState {
+	return StepState{op.Status, op.Epoch, op.Attempts, op.CancelRequested, op.Losses, op.MaxStep, op.BackendDied}
 }
 
 // TransitionError says that an act was refused and why.

@@ -9,22 +9,22 @@ import (
 )
 
 // The situations of the table below, all at epoch 4 and step 10.
-func at(status ktrdr.Status) ktrdr.State {
-	return ktrdr.State{Status: status, Epoch: 4, Attempts: 4, MaxStep: 10}
+func at(status ktrdr.Status) ktrdr.StepState {
+	return ktrdr.StepState{Status: status, Epoch: 4, Attempts: 4, MaxStep: 10}
 }
 
-func flagged(s ktrdr.State) ktrdr.State {
+func flagged(s ktrdr.StepState) ktrdr.StepState {
 	s.CancelRequested = true
 	return s
 }
 
-func losing(s ktrdr.State, losses int) ktrdr.State {
+func losing(s ktrdr.StepState, losses int) ktrdr.StepState {
 	s.Losses = losses
 	return s
 }
 
 // orphaned is an operation whose backend died while it ran it.
-func orphaned(s ktrdr.State) ktrdr.State {
+func orphaned(s ktrdr.StepState) ktrdr.StepState {
 	s.BackendDied = true
 	return s
 }
@@ -40,16 +40,16 @@ func TestStep_AnswersAsTheTableSays(t *testing.T) {
 
 	for _, c := range []struct {
 		name string
-		from ktrdr.State
+		from ktrdr.StepState
 		act  ktrdr.Act
-		want ktrdr.State
+		want ktrdr.StepState
 		eff  ktrdr.Effects
 	}{
 		{
 			"a claim mints the next epoch and counts the attempt",
 			at(ktrdr.Pending),
 			ktrdr.Act{Input: ktrdr.Claim},
-			ktrdr.State{Status: ktrdr.Running, Epoch: 5, Attempts: 5, MaxStep: 10},
+			ktrdr.StepState{Status: ktrdr.Running, Epoch: 5, Attempts: 5, MaxStep: 10},
 			ktrdr.Effects{},
 		},
 		{
@@ -65,7 +65,7 @@ func TestStep_AnswersAsTheTableSays(t *testing.T) {
 		{
 			"a report beyond the furthest step forgives earlier losses",
 			losing(at(ktrdr.Running), 2), step(fourth(ktrdr.Report), 11),
-			ktrdr.State{Status: ktrdr.Running, Epoch: 4, Attempts: 4, MaxStep: 11},
+			ktrdr.StepState{Status: ktrdr.Running, Epoch: 4, Attempts: 4, MaxStep: 11},
 			ktrdr.Effects{},
 		},
 		{
@@ -76,7 +76,7 @@ func TestStep_AnswersAsTheTableSays(t *testing.T) {
 		{
 			"a save leaves a reconciling operation where it is",
 			at(ktrdr.Reconciling), step(fourth(ktrdr.Save), 12),
-			ktrdr.State{Status: ktrdr.Reconciling, Epoch: 4, Attempts: 4, MaxStep: 12},
+			ktrdr.StepState{Status: ktrdr.Reconciling, Epoch: 4, Attempts: 4, MaxStep: 12},
 			ktrdr.Effects{},
 		},
 		{
@@ -105,12 +105,12 @@ func TestStep_AnswersAsTheTableSays(t *testing.T) {
 			ktrdr.Effects{Advance: true},
 		},
 		{
-			"a standalone operation that lost its worker stays failed",
+			"a standalone operation whose worker died stays failed",
 			at(ktrdr.Running), fourth(ktrdr.LoseWorker), losing(at(ktrdr.Failed), 1),
 			ktrdr.Effects{},
 		},
 		{
-			"a child that lost its worker is resumed",
+			"a child whose worker died is resumed",
 			losing(at(ktrdr.Reconciling), 1), ofParent(fourth(ktrdr.LoseWorker)), losing(at(ktrdr.Failed), 2),
 			ktrdr.Effects{AutoResume: true},
 		},
@@ -213,7 +213,7 @@ func TestStep_RefusesWithTheCodeThatSaysHow(t *testing.T) {
 		ktrdr.LoseWorker, ktrdr.LoseHolder, ktrdr.LoseChild, ktrdr.Restart,
 	}
 	type row struct {
-		from ktrdr.State
+		from ktrdr.StepState
 		act  ktrdr.Act
 		want ktrdr.Code
 	}
@@ -265,7 +265,7 @@ func TestStep_RefusesWithTheCodeThatSaysHow(t *testing.T) {
 }
 
 // everySituation calls f with every state and act that Step can tell apart.
-func everySituation(f func(ktrdr.State, ktrdr.Act)) {
+func everySituation(f func(ktrdr.StepState, ktrdr.Act)) {
 	for _, status := range ktrdr.Statuses {
 		for _, input := range ktrdr.Inputs {
 			for _, given := range []ktrdr.Epoch{1, 2, 3} {
@@ -273,7 +273,7 @@ func everySituation(f func(ktrdr.State, ktrdr.Act)) {
 					for bits := range 8 {
 						for losses := range ktrdr.PoisonLosses + 1 {
 							for step := range int64(3) {
-								f(ktrdr.State{
+								f(ktrdr.StepState{
 									Status: status, Epoch: 2, Attempts: 2,
 									CancelRequested: bits&1 != 0, Losses: losses, MaxStep: 1,
 								}, ktrdr.Act{
@@ -292,7 +292,7 @@ func everySituation(f func(ktrdr.State, ktrdr.Act)) {
 func TestStep_MakesExactlyTheTransitions(t *testing.T) {
 	t.Parallel()
 	made := map[[2]ktrdr.Status]bool{}
-	everySituation(func(s ktrdr.State, a ktrdr.Act) {
+	everySituation(func(s ktrdr.StepState, a ktrdr.Act) {
 		next, _, err := ktrdr.Step(s, a)
 		if err == nil && next.Status != s.Status {
 			made[[2]ktrdr.Status{s.Status, next.Status}] = true
@@ -318,7 +318,7 @@ func TestStep_MakesExactlyTheTransitions(t *testing.T) {
 func TestStep_ChangesOnlyWhatTheInputMay(t *testing.T) {
 	t.Parallel()
 	n := 0
-	everySituation(func(s ktrdr.State, a ktrdr.Act) {
+	everySituation(func(s ktrdr.StepState, a ktrdr.Act) {
 		n++
 		next, eff, err := ktrdr.Step(s, a)
 		if err != nil {

@@ -37,16 +37,16 @@ type Store interface {
 	// reports. An id stays where it was registered first, inside one backend or
 	// outside all of them: from anywhere else it is CodeForbidden.
 	RegisterWorker(ctx context.Context, r Registration) (Orders, error)
-	// RemoveWorker forgets a worker that has stopped for good, on the word of
-	// the backend it lives in, or of nobody for a process of its own;
-	// CodeForbidden when it lives elsewhere.
+	// RemoveWorker forgets a worker that has stopped for good. heldBy is the backend
+	// it lives in, empty for a process of its own; CodeForbidden when it lives
+	// elsewhere.
 	RemoveWorker(ctx context.Context, id WorkerID, heldBy Incarnation) error
 	// Workers lists them by id; Live is judged by the timeout.
 	Workers(ctx context.Context, timeout time.Duration) ([]Worker, error)
 
 	// Events returns events after a cursor in the order of their cursors. An
 	// event is shown only when none can come before it any more, so that
-	// whoever goes on from the last one misses nothing. It does not wait.
+	// a reader that continues from the last one misses nothing. It does not wait.
 	Events(ctx context.Context, q EventQuery) ([]Event, error)
 	// LastEvent returns the cursor of the newest visible event.
 	LastEvent(ctx context.Context) (Cursor, error)
@@ -102,7 +102,7 @@ type Operations interface {
 
 	// CreateAll is Create for one after the other in one transaction: all are
 	// created or none, in their order. Each has its own key; keys may be nil.
-	// At most MaxCreate, so that nobody else waits for long.
+	// At most MaxCreate, so that no other caller waits for long.
 	CreateAll(ctx context.Context, ops []NewOperation, keys []IdempotencyKey) ([]Operation, error)
 
 	// Operation returns one; CodeNotFound.
@@ -135,9 +135,9 @@ type Operations interface {
 	// the same but for their checkpoint.
 	Finish(ctx context.Context, f Finished) (Operation, error)
 
-	// Release gives an operation back; nobody is handed it before its wait, if
-	// it has one, is over. Whoever repeats it no longer holds the
-	// operation and gets CodeStaleEpoch: there is nothing left to give back.
+	// Release gives an operation back; it cannot be claimed before its wait, if it
+	// has one, is over. A second Release is CodeStaleEpoch: the caller no longer
+	// holds the operation.
 	Release(ctx context.Context, r Released) error
 
 	// Cancel cancels an operation and its open descendants; the ids of those
@@ -153,17 +153,16 @@ type Operations interface {
 // Queues is where parents wait for their turn.
 type Queues interface {
 	// StartQueued starts the waiting parents of a queue whose turn has come,
-	// one transaction each, until so many are live. However many call it at
-	// once, together with Create they never start more; only a resume does.
+	// one transaction each, until the limit is reached. Concurrent calls, also of
+	// Create, never start more; only a resume does.
 	StartQueued(ctx context.Context, name string, limit int) (started int, err error)
 
-	// InQueue tells who is in a queue, at most so many of those who wait, and
-	// who left it. There may be thousands of these, so that only what can be
-	// seen of them from outside is told: not their specs, nor what is left of an
-	// earlier start, nor what they came to.
+	// InQueue lists the operations of a queue, at most that number of waiting ones,
+	// and those that ended. There may be thousands, so that of the waiting and ended
+	// ones only a few columns are read: neither spec, state nor result.
 	InQueue(ctx context.Context, name string, most int) (QueueState, error)
 
-	// QueueCounts counts every queue that somebody is or waits in, by name.
+	// QueueCounts counts every queue that is not empty, by name.
 	QueueCounts(ctx context.Context) ([]QueueCount, error)
 }
 
@@ -298,9 +297,8 @@ type Backend struct {
 type RecoveryPolicy struct {
 	Timeout    time.Duration // silence that makes an orphan
 	Late       time.Duration // silence that makes a potential one: two heartbeats
-	AutoResume bool          // resume an open parent's child that lost its worker
-	FailLocal  bool          // RESTART_POLICY=fail: fail what a dead backend held instead of requeueing it
-	Requeue    []Type        // in-process types that are requeued; the others are failed so that their plan decides
+	AutoResume bool          // resume an open parent's child whose worker died
+	FailLocal  bool          // RESTART_POLICY=fail: fail what a dead backend held; else it is restarted as its type declares
 }
 
 // Recovered is what a sweep did and saw.
@@ -309,12 +307,12 @@ type Recovered struct {
 	Requeued    []OperationID
 	Failed      []OperationID // of a dead backend, by policy
 	Reconciling []OperationID
-	Whole       bool          // every silence was looked at; an error beside it is about the rest
+	Complete    bool          // every silence was looked at; an error beside it is about the rest
 	Potential   int           // live operations two heartbeats late
 	NextOrphan  time.Duration // until the oldest heartbeat reaches the timeout; 0 when nothing is live
 }
 
-// Orphan is one operation that lost its worker.
+// Orphan is one operation whose worker died.
 type Orphan struct {
 	Operation OperationID
 	Epoch     Epoch
@@ -335,17 +333,17 @@ type IdempotencyKey struct {
 
 // OperationQuery selects operations; zero fields select all.
 type OperationQuery struct {
-	Status     []Status
-	Type       []Type
-	ActiveOnly bool // PENDING, RUNNING, PENDING_RECONCILIATION
-	Resumable  bool // FAILED or CANCELLED, with a checkpoint
-	Parent     OperationID
-	Run        string // only the researches of this run
-	Roots      bool   // only operations without a parent
-	Brief      bool   // without spec, state, metadata and result, which lists do not show
-	Sort       Sort   // empty means Newest
-	Limit      int    // 1..1000; 0 means 50
-	Cursor     string // of a page with the same Sort
+	Status     []Status    `query:"status" doc:"statuses, in either case"`
+	Type       []Type      `query:"type" doc:"operation types, in either case"`
+	ActiveOnly bool        `query:"active_only" doc:"only PENDING, RUNNING and PENDING_RECONCILIATION"`
+	Resumable  bool        `query:"resumable" doc:"only FAILED or CANCELLED ones with a checkpoint"`
+	Parent     OperationID `query:"parent" doc:"only children of this operation"`
+	Run        string      `query:"run" doc:"only the researches of this run"`
+	Roots      bool        `query:"roots" doc:"only operations without a parent"`
+	Brief      bool        // without spec, state, metadata and result, which lists do not show
+	Sort       Sort        `query:"sort" doc:"the order; by default newest"`
+	Limit      int         `query:"limit" doc:"entries of a page, 1 to 1000; by default 50"`
+	Cursor     string      `query:"cursor" doc:"next_cursor of the page before, with the same sort"`
 }
 
 // Sort is the order of a list.
@@ -369,9 +367,9 @@ type OperationPage struct {
 
 // CheckpointQuery selects operations' newest checkpoints.
 type CheckpointQuery struct {
-	OlderThan time.Duration
-	Limit     int
-	Cursor    string
+	OlderThan time.Duration `query:"older_than_days" doc:"only checkpoints at least so old"`
+	Limit     int           `query:"limit" doc:"entries of a page, 1 to 1000"`
+	Cursor    string        `query:"cursor" doc:"next_cursor of the page before"`
 }
 
 // CheckpointPage is a page of newest checkpoints.

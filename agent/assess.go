@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,9 +14,9 @@ import (
 
 // AssessmentRunner assesses researches. The verdict is always its own; a model
 // may be asked for what it means.
-func AssessmentRunner(minds Minds) worker.Runner { return assessmentRunner{minds} }
+func AssessmentRunner(access ModelAccess) worker.Runner { return assessmentRunner{access} }
 
-type assessmentRunner struct{ minds Minds }
+type assessmentRunner struct{ access ModelAccess }
 
 // Run judges one research.
 func (r assessmentRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
@@ -60,12 +59,9 @@ func (a *assessment) tell(step int64, what string) {
 func (a *assessment) judge(ctx context.Context) error {
 	a.tell(0, "weighing the test part")
 	files := a.spec.Files
-	text, err := a.in.read(ctx, files.Model)
-	if err != nil {
+	var err error
+	if a.trader.model, err = a.in.model(ctx, files.Model); err != nil {
 		return err
-	}
-	if a.trader.model, err = train.Decode(bytes.NewReader(text)); err != nil {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "%s: %w", files.Model.Name, err)
 	}
 	a.trader.overrides = overrides(files.Costs)
 	if a.seen, err = a.in.symbols(ctx, files.Bars); err != nil {
@@ -83,7 +79,6 @@ func (a *assessment) judge(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// test is what the backtest showed.
 func (a *assessment) test(ctx context.Context) (evidence.Part, error) {
 	file := a.spec.Files.Backtest
 	text, err := a.in.read(ctx, file)
@@ -97,7 +92,6 @@ func (a *assessment) test(ctx context.Context) (evidence.Part, error) {
 	return part, nil
 }
 
-// inSample is the Sharpe ratio on the bars that the model was made with.
 func (a *assessment) inSample() (*evidence.Sharpe, error) {
 	part, err := a.trader.inSample(a.seen)
 	if err != nil {

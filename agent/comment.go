@@ -23,31 +23,23 @@ func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec rese
 	if spec.Model == research.Builtin {
 		return json.Marshal(final)
 	}
-	if why := r.minds.away(resilience.LLMAssessment); why != "" {
+	if why := r.access.away(resilience.LLMAssessment); why != "" {
 		final.Instead = why
-		r.minds.missed(ctx, t.Operation, spec.Model, why)
+		r.access.missed(ctx, t.Operation, spec.Model, why)
 		return json.Marshal(final)
 	}
 	tools := &opinionTools{}
-	k := &talk{
-		task: t, minds: r.minds, tools: tools,
-		ask: asks(t.Operation, t.Epoch, "assessor", spec.Model, spec.Budget, r.minds.Wait),
-	}
 	message, err := figures(spec, final)
 	if err != nil {
 		return nil, err
 	}
-	k.begin(assessPrompt, message)
-	err = k.run(ctx)
-	u, none := errors.AsType[*unanswered](err)
+	k := r.access.talk(t, tools, "assessor", spec.Model, spec.Budget)
+	final.Instead, err = k.hold(ctx, assessPrompt, message)
 	switch {
-	case none:
-		final.Instead = u.why
-		r.minds.missed(ctx, t.Operation, spec.Model, u.why)
-	case err != nil && ctx.Err() != nil:
-		return nil, t.Interrupted(ctx, int64(k.state.Turns), k.state)
 	case err != nil:
 		return nil, err
+	case final.Instead != "":
+		r.access.missed(ctx, t.Operation, spec.Model, final.Instead)
 	default:
 		tools.given.into(&final)
 		final.Assessor, final.Prompt = k.answeredBy(), assessPrompt
@@ -56,7 +48,6 @@ func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec rese
 	return json.Marshal(final)
 }
 
-// figures is what a model is shown of a research.
 func figures(spec research.AssessmentSpec, a research.Assessment) (string, error) {
 	text, err := told(struct {
 		Strategy   string                   `json:"strategy_name"`
@@ -71,10 +62,8 @@ func figures(spec research.AssessmentSpec, a research.Assessment) (string, error
 	return "The research:\n" + toolText(text), err
 }
 
-// opinionTools is the one tool of an assessor.
 type opinionTools struct{ given modelOpinion }
 
-// modelOpinion is what a model has to say.
 type modelOpinion struct {
 	Strengths   []string              `json:"strengths"`
 	Weaknesses  []string              `json:"weaknesses"`

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
-	"github.com/ktrdr/ktrdr/train"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
@@ -53,13 +51,9 @@ func (confirmationRunner) Run(ctx context.Context, t *worker.Task) (json.RawMess
 // holdoutOf trades the model on the holdout. The bars before it only warm up the
 // indicators.
 func holdoutOf(ctx context.Context, in *inputs, spec research.ConfirmSpec) (evidence.Part, error) {
-	text, err := in.read(ctx, spec.Model)
+	model, err := in.model(ctx, spec.Model)
 	if err != nil {
 		return evidence.Part{}, err
-	}
-	model, err := train.Decode(bytes.NewReader(text))
-	if err != nil {
-		return evidence.Part{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%s: %w", spec.Model.Name, err)
 	}
 	seen, err := in.symbols(ctx, spec.Bars)
 	if err != nil {

@@ -26,7 +26,7 @@ type Talk struct {
 	Input     int64             `json:"input_tokens"`
 	Output    int64             `json:"output_tokens"`
 	USD       float64           `json:"usd"`
-	Whole     bool              `json:"whole"` // false: only the answers are kept
+	Complete  bool              `json:"whole"` // false: only the answers are kept
 	Turns     []Turn            `json:"turns"`
 }
 
@@ -109,7 +109,7 @@ func talkOf(child ktrdr.Operation, own, all []ktrdr.Call, state json.RawMessage)
 		answers = all
 	}
 	said := ReadTranscript(state, answers)
-	t.Prompt, t.Whole = said.Prompt, said.Whole
+	t.Prompt, t.Complete = said.Prompt, said.Complete
 	if said.System != "" {
 		t.Turns = append(t.Turns, Turn{Role: "system", Text: said.System})
 	}

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -25,11 +24,11 @@ type Memory interface {
 // DesignRunner designs strategies: by itself, or by asking the model that a
 // research names. Where no model can be asked any more it goes on by itself, and
 // says so.
-func DesignRunner(m Memory, minds Minds) worker.Runner { return designRunner{m, minds} }
+func DesignRunner(m Memory, access ModelAccess) worker.Runner { return designRunner{m, access} }
 
 type designRunner struct {
 	memory Memory
-	minds  Minds
+	access ModelAccess
 }
 
 // Run designs one strategy.
@@ -44,7 +43,7 @@ func (r designRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage,
 		return nil, stopped(ctx, t, err)
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "remembering", StepsCompleted: 1, StepsTotal: designSteps, Percentage: 100. / designSteps})
-	past, err := insist(ctx, func() (research.Past, error) { return r.memory.Recall(ctx, spec.View()) })
+	past, err := retry(ctx, func() (research.Past, error) { return r.memory.Recall(ctx, spec.View()) })
 	if err != nil {
 		return nil, stopped(ctx, t, err)
 	}
@@ -64,7 +63,7 @@ func (r designRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage,
 	d.Designer, d.Summary = research.Builtin, fmt.Sprintf("%s, after %d experiments: %s", p.Name, len(past.Experiments), p.Hypothesis)
 	if d.Instead != "" {
 		d.Summary = fmt.Sprintf("%s (designed by the program itself instead of %s: %s)", d.Summary, spec.Model, d.Instead)
-		r.minds.missed(ctx, t.Operation, spec.Model, d.Instead)
+		r.access.missed(ctx, t.Operation, spec.Model, d.Instead)
 	}
 	return result(d, nil)
 }
@@ -94,24 +93,14 @@ const designSteps = 3
 func (r designRunner) ask(ctx context.Context, t *worker.Task, spec research.DesignSpec, stats designer.Stats,
 	past research.Past,
 ) (*research.Design, error) {
-	if why := r.minds.away(resilience.LLMDesign); why != "" {
+	if why := r.access.away(resilience.LLMDesign); why != "" {
 		return &research.Design{Instead: why}, nil
 	}
 	tools := &designTools{spec: spec, stats: stats, past: past}
-	k := &talk{
-		task: t, minds: r.minds, tools: tools,
-		ask: asks(t.Operation, t.Epoch, "designer", spec.Model, spec.Budget, r.minds.Wait),
-	}
-	k.begin(designPrompt, goal(spec))
-	err := k.run(ctx)
-	u, none := errors.AsType[*unanswered](err)
-	switch {
-	case none:
-		return &research.Design{Instead: u.why, Decisions: k.state.Decisions}, nil
-	case err != nil && ctx.Err() != nil:
-		return nil, t.Interrupted(ctx, int64(k.state.Turns), k.state)
-	case err != nil:
-		return nil, err
+	k := r.access.talk(t, tools, "designer", spec.Model, spec.Budget)
+	why, err := k.hold(ctx, designPrompt, goal(spec))
+	if err != nil || why != "" {
+		return &research.Design{Instead: why, Decisions: k.state.Decisions}, err
 	}
 	d := &tools.saved
 	d.Designer, d.Prompt, d.Decisions = k.answeredBy(), designPrompt, k.state.Decisions
@@ -153,9 +142,8 @@ func measure(ctx context.Context, t *worker.Task, spec research.DesignSpec) (des
 	return b, nil
 }
 
-// insist asks memory. While it cannot be reached there is nothing to go on with,
-// so it is asked again.
-func insist[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+// retry asks memory until it answers: without it no design can begin.
+func retry[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	wait := backoff.Policy{First: 100 * time.Millisecond, Most: 5 * time.Second}
 	for try := 0; ; try++ {
 		told, err := ask()
@@ -169,7 +157,7 @@ func insist[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 }
 
 // stopped is the error of work that may have been stopped. There is nothing to
-// save: it begins anew in no time.
+// save: it restarts in no time.
 func stopped(ctx context.Context, t *worker.Task, err error) error {
 	if ctx.Err() != nil {
 		return t.Interrupted(ctx, 0, struct{}{})

@@ -1,5 +1,5 @@
 // Package agent does the thinking of a research: it designs strategies and
-// assesses what became of them. Both run inside a backend.
+// assesses their results. Both run inside a backend.
 //
 //	brief, bars that research may see, memory ──DesignRunner──▶ strategy and hypothesis
 //	model, backtest, gates ──AssessmentRunner──▶ verdict on the test part, and what to try next

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,18 @@ func (in *inputs) read(ctx context.Context, a ktrdr.Artifact) ([]byte, error) {
 	return b, errors.Join(err, r.Close())
 }
 
-// bars brings one series.
+func (in *inputs) model(ctx context.Context, a ktrdr.Artifact) (*train.TrainedModel, error) {
+	file, err := in.read(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	m, err := train.Decode(bytes.NewReader(file))
+	if err != nil {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%s: %w", a.Name, err)
+	}
+	return m, nil
+}
+
 func (in *inputs) bars(ctx context.Context, want jobs.Bars) (*market.Bars, error) {
 	data, err := in.read(ctx, want.Artifact)
 	if err != nil {
@@ -69,7 +81,6 @@ func mapped(data []byte) (*market.Bars, io.Closer, error) {
 	return market.MapVerified(f)
 }
 
-// of is the series in a timeframe.
 func of(s train.Series, tf market.Timeframe) (*market.Bars, error) {
 	i := slices.IndexFunc(s.Bars, func(b *market.Bars) bool { return b.Timeframe == tf })
 	if i < 0 || s.Bars[i].Len() == 0 {
@@ -80,21 +91,21 @@ func of(s train.Series, tf market.Timeframe) (*market.Bars, error) {
 
 // join puts what came later behind what came before, timeframe by timeframe.
 func join(before, after train.Series) (train.Series, error) {
-	whole := train.Series{Symbol: before.Symbol}
+	joined := train.Series{Symbol: before.Symbol}
 	for _, a := range before.Bars {
 		b, err := of(after, a.Timeframe)
 		if err != nil {
-			return whole, err
+			return joined, err
 		}
 		if n := a.Len(); n > 0 && b.Time[0] <= a.Time[n-1] {
-			return whole, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the holdout of %s %s does not come after the bars that research saw",
+			return joined, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the holdout of %s %s does not come after the bars that research saw",
 				a.Symbol, a.Timeframe)
 		}
-		whole.Bars = append(whole.Bars, &market.Bars{
+		joined.Bars = append(joined.Bars, &market.Bars{
 			Symbol: a.Symbol, Timeframe: a.Timeframe, Time: slices.Concat(a.Time, b.Time),
 			Open: slices.Concat(a.Open, b.Open), High: slices.Concat(a.High, b.High), Low: slices.Concat(a.Low, b.Low),
 			Close: slices.Concat(a.Close, b.Close), Volume: slices.Concat(a.Volume, b.Volume),
 		})
 	}
-	return whole, nil
+	return joined, nil
 }

@@ -94,7 +94,7 @@ func TestResearch_CancelOneOfThree(t *testing.T) {
 }
 
 // A backend dies while one research is being designed and one assessed: both are
-// begun anew, and nothing is done twice.
+// restarted, and nothing is done twice.
 func TestResearch_LostBackendRestartsDesignAndAssessment(t *testing.T) {
 	for _, phase := range []research.Phase{research.Designing, research.Assessing} {
 		t.Run(string(phase), func(t *testing.T) {
@@ -107,9 +107,7 @@ func TestResearch_LostBackendRestartsDesignAndAssessment(t *testing.T) {
 			if err := l.SetPaused(t.Context(), true); err != nil {
 				t.Fatal(err)
 			}
-			policy := ktrdr.RecoveryPolicy{
-				Timeout: time.Minute, Late: time.Minute, AutoResume: true, Requeue: []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting},
-			}
+			policy := ktrdr.RecoveryPolicy{Timeout: time.Minute, Late: time.Minute, AutoResume: true}
 			rec, err := l.store.Start(t.Context(), ktrdr.Backend{ID: "b", Incarnation: "b.next"}, policy)
 			if err != nil || len(rec.Failed) != 1 || rec.Failed[0] != held.ID {
 				t.Fatalf("recovered %+v, %v, want %s failed", rec, err, held.ID)

@@ -13,9 +13,10 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/instrument"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/research"
@@ -38,11 +39,11 @@ type lab struct {
 
 	inject   func(ktrdr.Operation) string // as in engine.Config
 	designer worker.Runner                // instead of ours; nil means ours
-	minds    agent.Minds                  // who may be asked; none by default
+	access   agent.ModelAccess            // who may be asked; none by default
 	wire     func(*lab)                   // sets minds, once there is a store
 	models   []string                     // that the desk takes
 
-	library *jobs.Library
+	library *library.Library
 }
 
 // counted counts how often a blob is opened.
@@ -80,7 +81,7 @@ func newLab(t *testing.T, m market.SynthConfig, change func(*lab)) *lab {
 // add puts another market into the library.
 func (l *lab) add(m market.SynthConfig) {
 	l.t.Helper()
-	if _, err := l.library.Import(l.t.Context(), jobs.Import{Bars: market.Synth(m), Origin: ktrdr.BarsSynthetic}); err != nil {
+	if _, err := l.library.Import(l.t.Context(), library.Import{Bars: market.Synth(m), Origin: ktrdr.BarsSynthetic}); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -89,9 +90,9 @@ func (l *lab) add(m market.SynthConfig) {
 func (l *lab) open() {
 	l.t.Helper()
 	l.lives++
+	types := ktrdr.MergeTypes(compute.Types(), research.Types())
 	store, err := sqlstore.Open(l.t.Context(), sqlstore.Config{
-		URL: filepath.Join(l.dir, "ktrdr.db"), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()},
-		Ledger: research.Ledger(),
+		URL: filepath.Join(l.dir, "ktrdr.db"), Types: types,
 	})
 	if err != nil {
 		l.t.Fatal(err)
@@ -102,7 +103,7 @@ func (l *lab) open() {
 	}
 	l.store, l.blobs = store, &counted{Blobs: blobs, opened: map[ktrdr.Hash]int{}}
 	l.Engine, err = engine.New(engine.Config{
-		Store: store, Blobs: l.blobs, Fingerprint: jobs.Fingerprints(),
+		Store: store, Blobs: l.blobs, Types: types,
 		Backend: ktrdr.Backend{ID: "b", Incarnation: ktrdr.Incarnation(fmt.Sprintf("b.%d", l.lives)), Version: "test"},
 		Queues:  []engine.Queue{{Name: research.QueueName, Limit: research.Limit(0)}},
 		Inject:  l.inject,
@@ -113,10 +114,10 @@ func (l *lab) open() {
 	if err := l.Start(l.t.Context()); err != nil {
 		l.t.Fatal(err)
 	}
-	l.library = jobs.NewLibrary(store, blobs)
+	l.library = library.NewLibrary(store, blobs)
 	l.desk, err = research.NewDesk(research.DeskConfig{
-		Library: l.library, Blobs: blobs, Memory: store, Markets: jobs.NewMarkets(store, blobs), Generation: 3, Costs: cheap,
-		Models: l.models, Budget: func(context.Context) (float64, error) { return 0.5, nil },
+		Library: l.library, Blobs: blobs, Memory: store, Markets: library.NewMarkets(store, blobs), Generation: 3, Costs: cheap,
+		Models: l.models, Budget: func(context.Context) (float64, error) { return 0.5, nil }, KernelClass: neural.Best().Class(),
 		Strategy: func(_ context.Context, name string) ([]byte, error) {
 			for _, e := range strategy.Examples() {
 				if e.Name == name {
@@ -143,7 +144,7 @@ func (l *lab) run(closing func()) {
 	}
 	design := l.designer
 	if design == nil {
-		design = agent.DesignRunner(tells, l.minds)
+		design = agent.DesignRunner(tells, l.access)
 	}
 	ctx, cancel := context.WithCancel(l.t.Context())
 	var all sync.WaitGroup
@@ -155,11 +156,12 @@ func (l *lab) run(closing func()) {
 	all.Go(func() { l.keep(ctx) })
 	for name, runners := range map[string]map[ktrdr.Type]worker.Runner{
 		"compute": {
-			ktrdr.Training: agent.Inject(jobs.TrainingRunner(neural.Best())), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(neural.Best())),
+			ktrdr.Training:    agent.Inject(compute.TrainingRunner(neural.Best())),
+			ktrdr.Backtesting: agent.Inject(compute.BacktestRunner(neural.Best())),
 		},
 		"agents": {
 			ktrdr.AgentDesign:     agent.Inject(design),
-			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(l.minds)),
+			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(l.access)),
 			ktrdr.AgentConfirm:    agent.Inject(agent.ConfirmationRunner()),
 		},
 	} {

@@ -25,7 +25,7 @@ var quiet = market.SynthConfig{Symbol: "EURUSD", Bars: 1500, Seed: 3}
 
 // talkative makes a lab whose models are a server's: first is asked first, in
 // Anthropic's words, second after it, in OpenAI's.
-func talkative(t *testing.T, first, second *llmtest.Server, change func(*llm.ChainConfig, *agent.Minds)) *lab {
+func talkative(t *testing.T, first, second *llmtest.Server, change func(*llm.ChainConfig, *agent.ModelAccess)) *lab {
 	t.Helper()
 	price := &llm.Price{Input: 1, Output: 5}
 	return newLab(t, quiet, func(l *lab) {
@@ -44,7 +44,7 @@ func talkative(t *testing.T, first, second *llmtest.Server, change func(*llm.Cha
 				t.Fatal(err)
 			}
 			cfg := llm.ChainConfig{
-				Models: []llm.Model{
+				Models: []llm.ChainModel{
 					{Name: "first", Provider: a, ID: "m1", Price: price, Tools: true},
 					{Name: "second", Provider: o, ID: "m2", Price: price, Tools: true},
 				},
@@ -52,13 +52,13 @@ func talkative(t *testing.T, first, second *llmtest.Server, change func(*llm.Cha
 				Retry: resilience.RetryPolicy{Retries: 1, First: time.Millisecond},
 			}
 			if change != nil {
-				change(&cfg, &l.minds)
+				change(&cfg, &l.access)
 			}
 			chain, err := llm.NewModelFallbackChain(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.minds.Models = chain
+			l.access.Models = chain
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestModel_DesignsWithToolsAndCommentsOnTheVerdict(t *testing.T) {
 	))
 	l := talkative(t, first, llmtest.New(t, down), nil)
 	d, a := l.asked()
-	if d.Designer != "first" || d.Prompt != "design.v1" || d.Hypothesis != "Small is enough." ||
+	if d.Designer != "first" || d.Prompt != "design.v2" || d.Hypothesis != "Small is enough." ||
 		d.Strategy != strategytest.Small() || d.Instead != "" {
 		t.Errorf("designed %+v", d)
 	}
@@ -164,7 +164,7 @@ func TestModel_DesignsWithToolsAndCommentsOnTheVerdict(t *testing.T) {
 func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 	for name, x := range map[string]struct {
 		first, second func(int, llmtest.Request) llmtest.Step
-		change        func(*llm.ChainConfig, *agent.Minds)
+		change        func(*llm.ChainConfig, *agent.ModelAccess)
 		why           string
 		calls         int // to the first at most
 	}{
@@ -188,8 +188,8 @@ func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 			}),
 			second: down, why: "nested deeper than 64 levels", calls: 4,
 		},
-		"there is no money": {first: down, second: down, change: func(c *llm.ChainConfig, _ *agent.Minds) { c.Daily = 10 }, why: "budget"},
-		"it is shed": {first: down, second: down, change: func(_ *llm.ChainConfig, m *agent.Minds) {
+		"there is no money": {first: down, second: down, change: func(c *llm.ChainConfig, _ *agent.ModelAccess) { c.Daily = 10 }, why: "budget"},
+		"it is shed": {first: down, second: down, change: func(_ *llm.ChainConfig, m *agent.ModelAccess) {
 			m.Allows = func(f resilience.Feature) error { return fmt.Errorf("%s is shed", f) }
 		}, why: "llm_design is shed"},
 	} {
@@ -215,24 +215,24 @@ func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 func TestModel_OneThatIsGoneFailsNoResearch(t *testing.T) {
 	up := llmtest.New(t, scripted(saves()))
 	for name, x := range map[string]struct {
-		models func([]llm.Model) []llm.Model
+		models func([]llm.ChainModel) []llm.ChainModel
 		by     string
 		why    string // of the program's own design
 	}{
-		"another is left": {func(m []llm.Model) []llm.Model { return m[1:] }, "second", ""},
+		"another is left": {func(m []llm.ChainModel) []llm.ChainModel { return m[1:] }, "second", ""},
 		"none is left": {
-			func([]llm.Model) []llm.Model { return nil }, research.Builtin, "first: this backend has no model of that name any more",
+			func([]llm.ChainModel) []llm.ChainModel { return nil }, research.Builtin, "first: this backend has no model of that name any more",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, a := talkative(t, up, up, func(c *llm.ChainConfig, _ *agent.Minds) { c.Models = x.models(c.Models) }).asked()
+			d, a := talkative(t, up, up, func(c *llm.ChainConfig, _ *agent.ModelAccess) { c.Models = x.models(c.Models) }).asked()
 			if d.Designer != x.by || a.Assessor != x.by {
 				t.Errorf("designed by %s and assessed by %s, want %s", d.Designer, a.Assessor, x.by)
 			}
 			if !strings.Contains(d.Instead, x.why) || !strings.Contains(a.Instead, x.why) {
 				t.Errorf("instead: %q and %q, want %q", d.Instead, a.Instead, x.why)
 			}
-			for _, steps := range [][]llm.Step{d.Decisions, a.Decisions} {
+			for _, steps := range [][]llm.TraceStep{d.Decisions, a.Decisions} {
 				if len(steps) == 0 || steps[0].Model != "first" || steps[0].Decision != llm.Skipped {
 					t.Errorf("decisions %+v do not begin with the model that is gone", steps)
 				}
@@ -292,7 +292,7 @@ func TestModel_AnAnswerThatWasBoughtIsNotBoughtAgain(t *testing.T) {
 func TestModel_ALongWaitIsNotSlept(t *testing.T) {
 	first := llmtest.New(t, llmtest.Script(llmtest.Step{Status: 429, Header: map[string]string{"Retry-After": "3600"}}))
 	logged := make(lines, 1)
-	l := talkative(t, first, llmtest.New(t, down), func(c *llm.ChainConfig, m *agent.Minds) {
+	l := talkative(t, first, llmtest.New(t, down), func(c *llm.ChainConfig, m *agent.ModelAccess) {
 		c.Models = c.Models[:1]
 		m.Wait, m.Log = true, slog.New(slog.NewTextHandler(logged, nil))
 	})
@@ -318,6 +318,24 @@ func TestModel_ALongWaitIsNotSlept(t *testing.T) {
 	}
 }
 
+// By default a research does not wait: the built-in designer takes over.
+func TestModel_ALongWaitFallsBackUnlessWaitingIsAsked(t *testing.T) {
+	first := llmtest.New(t, llmtest.Script(llmtest.Step{Status: 429, Header: map[string]string{"Retry-After": "3600"}}))
+	l := talkative(t, first, llmtest.New(t, down), func(c *llm.ChainConfig, _ *agent.ModelAccess) { c.Models = c.Models[:1] })
+	id := l.trigger(research.Request{Model: "first", Seed: new(uint64(1))})[0]
+	l.await(id, func(ktrdr.Operation) bool {
+		for _, c := range l.children(id) {
+			if c.Type == ktrdr.AgentDesign && !c.NotBefore.IsZero() {
+				t.Fatalf("the design waits until %v", c.NotBefore)
+			}
+			if c.Type == ktrdr.AgentDesign && c.Status == ktrdr.Completed {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // lines is a log that is read line by line.
 type lines chan string
 
@@ -336,7 +354,7 @@ func (storeless) Call(context.Context, llm.CallContext, llm.Request) (llm.Answer
 func TestModel_AStoreThatIsAwayFailsNoDesign(t *testing.T) {
 	l := newLab(t, quiet, func(l *lab) {
 		l.models = []string{"first"}
-		l.minds.Models = storeless{}
+		l.access.Models = storeless{}
 	})
 	id := l.trigger(research.Request{Model: "first", Seed: new(uint64(1))})[0]
 	l.await(id, func(op ktrdr.Operation) bool {

@@ -97,17 +97,10 @@ func contradicts(given []research.Hypothesis, code string) bool {
 	})
 }
 
-func adviceOn(code string) (advice, bool) {
-	a, ok := advices[meaning(code)]
-	return a, ok
-}
-
-// most is how much advice is given at once.
 const most = 3
 
-// advise adds what follows from a code, unless it was said.
 func advise(a *research.Assessment, code string) {
-	tip, ok := adviceOn(code)
+	tip, ok := advices[meaning(code)]
 	if !ok || len(a.Suggestions) >= most || slices.Contains(a.Suggestions, tip.suggestion) || contradicts(a.Hypotheses, code) {
 		return
 	}
@@ -118,7 +111,6 @@ func advise(a *research.Assessment, code string) {
 	}
 }
 
-// opinion puts a verdict into words.
 func opinion(spec research.AssessmentSpec, v evidence.Verdict) research.Assessment {
 	a := research.Assessment{
 		Summary: v.Summary, Strategy: spec.Strategy, Verdict: v.Level, Finalist: v.Finalist, Reasons: v.Reasons, Figures: &v.Figures,
@@ -183,7 +175,6 @@ func complete(a research.Assessment) research.Assessment {
 	return a
 }
 
-// sentence makes one of a reason's text.
 func sentence(text string) string {
 	if text == "" {
 		return text

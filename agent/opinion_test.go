@@ -27,7 +27,7 @@ func TestAdvice_ThereIsSomeForEveryRefusal(t *testing.T) {
 		t.Errorf("%d codes, want ten of the gates and nine of the verdict", len(codes))
 	}
 	for _, code := range codes {
-		a, ok := adviceOn(code)
+		a, ok := advices[meaning(code)]
 		if !ok || a.suggestion == "" || a.hypothesis.Text == "" || a.hypothesis.Rationale == "" {
 			t.Errorf("the advice on %s is %+v", code, a)
 		}
@@ -99,12 +99,12 @@ func TestAsked_IsWhatTheParentPosedAndTheLessonTests(t *testing.T) {
 		p    designer.Proposal
 		want string
 	}{
-		"a verdict's":       {designer.Proposal{From: "r/0/0", Lesson: []string{"decay", "overfit"}}, "this"},
-		"a gate's":          {designer.Proposal{From: "r/0/0", Lesson: []string{"loss_too_high"}}, "of a gate"},
-		"no lesson":         {designer.Proposal{From: "r/0/0"}, ""},
-		"another parent":    {designer.Proposal{From: "r/0/2", Lesson: []string{"decay"}}, ""},
-		"without a parent":  {designer.Proposal{Lesson: []string{"decay"}}, ""},
-		"nobody asked that": {designer.Proposal{From: "r/0/0", Lesson: []string{"drawdown"}}, ""},
+		"a verdict's":                   {designer.Proposal{From: "r/0/0", Lesson: []string{"decay", "overfit"}}, "this"},
+		"a gate's":                      {designer.Proposal{From: "r/0/0", Lesson: []string{"loss_too_high"}}, "of a gate"},
+		"no lesson":                     {designer.Proposal{From: "r/0/0"}, ""},
+		"another parent":                {designer.Proposal{From: "r/0/2", Lesson: []string{"decay"}}, ""},
+		"without a parent":              {designer.Proposal{Lesson: []string{"decay"}}, ""},
+		"a question that was not asked": {designer.Proposal{From: "r/0/0", Lesson: []string{"drawdown"}}, ""},
 	} {
 		got := ""
 		if h := asked(c.p, open); h != nil {
@@ -127,7 +127,7 @@ func TestTools_HypothesesAreListedAndNamed(t *testing.T) {
 	}
 	_, _, err = tools.use(llm.ToolCall{Name: saveTool, Input: json.RawMessage(`{"yaml":"x","hypothesis":"y","tests":"none"}`)})
 	if err == nil || !strings.Contains(err.Error(), "no untested hypothesis") {
-		t.Errorf("a hypothesis that nobody posed: %v", err)
+		t.Errorf("a hypothesis that was not posed: %v", err)
 	}
 }
 
@@ -140,8 +140,8 @@ func TestJoin_PutsTheHoldoutBehindWhatWasSeen(t *testing.T) {
 	part := func(a, b, c, d int) train.Series {
 		return train.Series{Symbol: "SYNTH", Bars: []*market.Bars{hours.Slice(a, b), long.Slice(c, d)}}
 	}
-	whole, err := join(part(0, 300, 0, 70), part(300, hours.Len(), 70, long.Len()))
-	if err != nil || !reflect.DeepEqual(whole.Bars, []*market.Bars{hours, long}) {
+	joined, err := join(part(0, 300, 0, 70), part(300, hours.Len(), 70, long.Len()))
+	if err != nil || !reflect.DeepEqual(joined.Bars, []*market.Bars{hours, long}) {
 		t.Errorf("joined it is another series (%v)", err)
 	}
 	for name, after := range map[string]train.Series{

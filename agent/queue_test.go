@@ -37,6 +37,6 @@ func TestResearch_FirstComeFirstServed(t *testing.T) {
 		}
 	}
 	if waited == 0 {
-		t.Error("nobody had to wait: it shows nothing")
+		t.Error("no operation had to wait: it shows nothing")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -26,7 +26,7 @@ import (
 // edge is a market in which something is to be found.
 var edge = market.SynthConfig{Symbol: "EURUSD", Bars: 4000, Seed: 1, Edge: 0.8}
 
-var night = research.Request{Brief: "mean reversion on EURUSD, simple", Count: 6, Run: "night"}
+var sixResearches = research.Request{Brief: "mean reversion on EURUSD, simple", Count: 6, Run: "night"}
 
 func seeded(t research.Request) research.Request {
 	t.Seed = new(uint64(7))
@@ -37,7 +37,7 @@ func TestResearch_FromTheBriefToTheLook(t *testing.T) {
 	l := newLab(t, edge, nil)
 	var hidden ktrdr.Hash
 	finalists := map[int]int{} // by generation
-	for _, id := range l.trigger(seeded(night)) {
+	for _, id := range l.trigger(seeded(sixResearches)) {
 		r := l.result(id)
 		op, err := l.Operation(t.Context(), id)
 		if err != nil {
@@ -121,7 +121,7 @@ func checkAssessment(t *testing.T, op ktrdr.Operation) {
 
 func TestResearch_WhereThereIsNothingNothingIsClaimed(t *testing.T) {
 	l := newLab(t, market.SynthConfig{Symbol: "EURUSD", Bars: 4000, Seed: 1}, nil)
-	for _, id := range l.trigger(seeded(night)) {
+	for _, id := range l.trigger(seeded(sixResearches)) {
 		l.result(id)
 		for _, c := range l.children(id) {
 			if c.Type == ktrdr.AgentAssessment {
@@ -146,7 +146,7 @@ func TestResearch_ResumedAfterTheLookIsNotOpened(t *testing.T) {
 			return ""
 		}
 	})
-	one := night
+	one := sixResearches
 	one.Count = 3
 	ids := l.trigger(seeded(one))
 	if op := l.await(ids[2], ended); op.Status != ktrdr.Failed {
@@ -180,7 +180,7 @@ func TestConfirmation_ResumedKeepsItsNumber(t *testing.T) {
 			return ""
 		}
 	})
-	one := night
+	one := sixResearches
 	one.Count = 3
 	l.trigger(seeded(one))
 	run := l.runEnds("night")
@@ -218,7 +218,7 @@ func TestResearch_OfAGivenStrategy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.library.Import(t.Context(), jobs.Import{Bars: long, Origin: ktrdr.BarsResampled}); err != nil {
+	if _, err := l.library.Import(t.Context(), library.Import{Bars: long, Origin: ktrdr.BarsResampled}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"return_regression", "trend_two_timeframes", "lstm_momentum"} {
@@ -263,12 +263,12 @@ func (l *lab) ledger(run string) (lines []string) {
 // A run that is stopped again and again comes to what an undisturbed one does.
 func TestResearch_StoppedEqualsUndisturbed(t *testing.T) {
 	calm := newLab(t, edge, nil)
-	for _, id := range calm.trigger(seeded(night)) {
+	for _, id := range calm.trigger(seeded(sixResearches)) {
 		calm.result(id)
 	}
 	calm.runEnds("night")
 	rough := newLab(t, edge, nil)
-	ids := rough.trigger(seeded(night))
+	ids := rough.trigger(seeded(sixResearches))
 	for i, id := range ids {
 		if i%2 == 0 {
 			rough.await(id, func(op ktrdr.Operation) bool { return op.Status != ktrdr.Pending })
@@ -306,12 +306,12 @@ func TestResearch_GenerationsSeeExactlyTheEarlierOnes(t *testing.T) {
 	w := &witness{told: map[int][]designer.Experiment{}}
 	l := newLab(t, edge, func(l *lab) { l.tells = w })
 	w.Memory = research.NewMemory(l.store)
-	first := night
+	first := sixResearches
 	first.Run, first.Count = "before", 2
 	for _, id := range l.trigger(seeded(first)) {
 		l.result(id)
 	}
-	for _, id := range l.trigger(seeded(night)) {
+	for _, id := range l.trigger(seeded(sixResearches)) {
 		l.result(id)
 	}
 	for g := range 2 {

@@ -31,25 +31,24 @@ const (
 //
 // Before every call what was said so far is saved, so that a backend that takes
 // over begins with the same words; and because the same words have the same key
-// in the journal, an answer that was bought is not bought again, whoever asks
-// and whether the snapshot was kept or not.
+// in the journal, an answer that was bought is not bought again, on any
+// backend, with or without the snapshot.
 type talk struct {
-	task  *worker.Task
-	minds Minds
-	ask   llm.CallContext
-	tools toolbox
-	state talkState
+	task   *worker.Task
+	access ModelAccess
+	ask    llm.CallContext
+	tools  toolbox
+	state  talkState
 }
 
-// talkState is the snapshot.
 type talkState struct {
-	Prompt    string      `json:"prompt"`
-	Opening   ktrdr.Hash  `json:"opening"` // key of the first request
-	Request   llm.Request `json:"request"`
-	Turns     int         `json:"turns"`
-	Repairs   int         `json:"repairs"`
-	Waiting   time.Time   `json:"waiting,omitzero"` // since a model first wanted to be left alone
-	Decisions []llm.Step  `json:"decisions,omitempty"`
+	Prompt    string          `json:"prompt"`
+	Opening   ktrdr.Hash      `json:"opening"` // key of the first request
+	Request   llm.Request     `json:"request"`
+	Turns     int             `json:"turns"`
+	Repairs   int             `json:"repairs"`
+	Waiting   time.Time       `json:"waiting,omitzero"` // since a model was first rate-limited
+	Decisions []llm.TraceStep `json:"decisions,omitempty"`
 }
 
 // toolbox is what a model may use. A call that ends the talk says so.
@@ -62,6 +61,20 @@ type toolbox interface {
 type unanswered struct{ why string }
 
 func (u *unanswered) Error() string { return u.why }
+
+// hold has the talk from its opening, or where it was stopped, to its end. why
+// says why no model could do it; it is empty when one did.
+func (k *talk) hold(ctx context.Context, name, message string) (why string, err error) {
+	k.begin(name, message)
+	err = k.run(ctx)
+	if u, none := errors.AsType[*unanswered](err); none {
+		return u.why, nil
+	}
+	if err != nil && ctx.Err() != nil {
+		err = k.task.Interrupted(ctx, int64(k.state.Turns), k.state)
+	}
+	return "", err
+}
 
 // begin opens the talk, or takes up the one that was snapshotted. A snapshot of
 // other words is of no use.
@@ -87,7 +100,7 @@ func (k *talk) run(ctx context.Context) error {
 		if err := k.task.Save(ctx, int64(k.state.Turns), k.state); err != nil {
 			return err
 		}
-		answer, trace, err := k.minds.Models.Call(ctx, k.ask, k.state.Request)
+		answer, trace, err := k.access.Models.Call(ctx, k.ask, k.state.Request)
 		k.noted(trace)
 		if err != nil {
 			return k.failed(ctx, err)
@@ -110,13 +123,14 @@ func (k *talk) noted(t llm.Trace) {
 // to wait, or to give up. A store that is away is no reason to give up: what was
 // asked is asked again, and what was bought is found in the journal.
 func (k *talk) failed(ctx context.Context, err error) error {
-	if w, ok := errors.AsType[*resilience.WaitError](err); ok { // of models that are exhausted, for now
+	// Models that are exhausted carry the waits of each, also where no talk waits for them.
+	if w, ok := errors.AsType[*resilience.WaitError](err); ok && k.ask.Wait {
 		what := k.state.wait(w, time.Now())
 		if err := k.task.Save(ctx, int64(k.state.Turns), k.state); err != nil {
 			return err
 		}
 		if later, ok := errors.AsType[*worker.Later](what); ok {
-			k.minds.waits(ctx, k.task.Operation, later)
+			k.access.waits(ctx, k.task.Operation, later)
 		}
 		return what
 	}
@@ -180,7 +194,6 @@ func (k *talk) heard(a llm.Answer) (done bool, err error) {
 	return false, nil
 }
 
-// answeredBy is the model that gave the last answer.
 func (k *talk) answeredBy() string {
 	for _, d := range slices.Backward(k.state.Decisions) {
 		if d.Decision == llm.Answered || d.Decision == llm.Recalled {

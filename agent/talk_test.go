@@ -42,7 +42,7 @@ func TestModel_WaitsEnd(t *testing.T) {
 	}
 }
 
-// To be asked before its server wants to be is of no use, and a night is lost.
+// To be asked before its server wants to be is of no use, and the run ends without it.
 func TestModel_AWaitThatWouldBeForNothingIsNotBegun(t *testing.T) {
 	begun := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
 	for name, x := range map[string]struct {

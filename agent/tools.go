@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -44,13 +46,13 @@ var designTable = []tool{
 	{"show_example", "A whole valid strategy.", `{"type":"object","properties":{"name":{"type":"string","enum":[` + exampleNames() +
 		`]}},"required":["name"],"additionalProperties":false}`, (*designTools).showExample},
 	{
-		"recall_experiments", "What was tried before, the newest first, and what came of it.",
+		"recall_experiments", "What was tried before, the newest first, with their results.",
 		`{"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":20}},"additionalProperties":false}`,
 		(*designTools).recall,
 	},
 	{
 		"list_hypotheses",
-		"What earlier researches wanted to know and nobody has tested, the newest first. Name one with save_strategy if the strategy tests it.",
+		"Hypotheses of earlier researches that are not tested yet, the newest first. Name one with save_strategy if the strategy tests it.",
 		noInput, (*designTools).listHypotheses,
 	},
 	{
@@ -69,11 +71,7 @@ var designTable = []tool{
 const saveTool = "save_strategy"
 
 func exampleNames() string {
-	var names []string
-	for _, e := range strategy.Examples() {
-		names = append(names, fmt.Sprintf("%q", e.Name))
-	}
-	return strings.Join(names, ",")
+	return strings.Join(text.Map(strategy.Examples(), func(e strategy.Example) string { return strconv.Quote(e.Name) }), ",")
 }
 
 func (t *designTools) list() (all []llm.Tool) {

@@ -19,8 +19,8 @@ import (
 // trader trades a model on the symbols of a research: one account for each with
 // the same share of the capital, never rebalanced, judged on the sum.
 type trader struct {
-	model     *train.Model
-	overrides func(symbol string) train.Overrides // of a symbol's account; nil means none
+	model     *train.TrainedModel
+	overrides func(symbol string) backtest.Overrides // of a symbol's account; nil means none
 }
 
 // trade runs the model over a span. Bars before the span only warm up the
@@ -66,7 +66,7 @@ func (t trader) inSample(data []train.Series) (evidence.Part, error) {
 	}
 	var some []train.Series
 	for _, d := range data {
-		if _, err := train.NewPlan(t.model, d, span, train.Overrides{}); err == nil {
+		if _, err := train.NewPlan(t.model, d, span, backtest.Overrides{}); err == nil {
 			some = append(some, d)
 		} else if !errors.Is(err, train.ErrNoDecision) {
 			return part, err
@@ -82,7 +82,7 @@ func (t trader) inSample(data []train.Series) (evidence.Part, error) {
 // holdout trades the bars from an instant on. Those before it, seen by research
 // or not, only warm up the indicators.
 func (t trader) holdout(seen, sealed []train.Series, from time.Time) (evidence.Part, *backtest.Portfolio, error) {
-	whole, err := joinAll(seen, sealed)
+	all, err := joinAll(seen, sealed)
 	if err != nil {
 		return evidence.Part{}, nil, err
 	}
@@ -96,10 +96,9 @@ func (t trader) holdout(seen, sealed []train.Series, from time.Time) (evidence.P
 			span.End = last
 		}
 	}
-	return t.trade(whole, span)
+	return t.trade(all, span)
 }
 
-// stored is what a backtest of the model on these symbols showed.
 func (t trader) stored(data []train.Series, file []byte) (evidence.Part, error) {
 	run, err := backtest.DecodePortfolio(file)
 	if err != nil {
@@ -141,17 +140,17 @@ func joinAll(before, after []train.Series) ([]train.Series, error) {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: there are bars of %d symbols before the holdout, and of %d in it", len(before),
 			len(after))
 	}
-	whole := make([]train.Series, len(before))
+	all := make([]train.Series, len(before))
 	for i, b := range before {
 		if b.Symbol != after[i].Symbol {
 			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the holdout has %s where the bars before it have %s", after[i].Symbol, b.Symbol)
 		}
 		var err error
-		if whole[i], err = join(b, after[i]); err != nil {
+		if all[i], err = join(b, after[i]); err != nil {
 			return nil, err
 		}
 	}
-	return whole, nil
+	return all, nil
 }
 
 func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }

@@ -32,7 +32,7 @@ func synth(symbol string, seed uint64) *market.Bars {
 }
 
 // trained makes a model of some symbols.
-func trained(t *testing.T, data ...train.Series) *train.Model {
+func trained(t *testing.T, data ...train.Series) *train.TrainedModel {
 	t.Helper()
 	var symbols []string
 	for _, d := range data {
@@ -111,11 +111,11 @@ func TestTrader_HoldsOutTheSameInstantOfEverySymbol(t *testing.T) {
 func TestTrader_OverridesAreOfTheSymbol(t *testing.T) {
 	a, b := train.Series{Symbol: "AAA", Bars: []*market.Bars{synth("AAA", 1)}}, open(synth("BBB", 2), 0)
 	dear := 0.01
-	tr := trader{model: trained(t, a, b), overrides: func(symbol string) train.Overrides {
+	tr := trader{model: trained(t, a, b), overrides: func(symbol string) backtest.Overrides {
 		if symbol == "BBB" {
-			return train.Overrides{Commission: &dear}
+			return backtest.Overrides{Commission: &dear}
 		}
-		return train.Overrides{}
+		return backtest.Overrides{}
 	}}
 	_, run, err := tr.trade([]train.Series{a, b}, strategy.Span{Start: at(tr.model.Info.Split.Test)})
 	if err != nil {

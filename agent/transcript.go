@@ -13,7 +13,7 @@ type Transcript struct {
 	Prompt   string        // its name and version
 	System   string        // what the model was told before the first turn
 	Messages []llm.Message // the turns, in their order
-	Whole    bool          // false: only the answers are left; what was asked went with its checkpoint
+	Complete bool          // false: only the answers are left; what was asked went with its checkpoint
 }
 
 // ReadTranscript puts together the conversation of a design or an assessment: what
@@ -29,7 +29,7 @@ func ReadTranscript(state json.RawMessage, calls []ktrdr.Call) Transcript {
 		}
 		return t
 	}
-	t := Transcript{Prompt: s.Prompt, System: s.Request.System, Messages: s.Request.Messages, Whole: true}
+	t := Transcript{Prompt: s.Prompt, System: s.Request.System, Messages: s.Request.Messages, Complete: true}
 	key := s.Request.Key()
 	last := slices.IndexFunc(calls, func(c ktrdr.Call) bool { return c.Key == key && c.Status == ktrdr.CallAnswered })
 	if last >= 0 {
@@ -38,7 +38,6 @@ func ReadTranscript(state json.RawMessage, calls []ktrdr.Call) Transcript {
 	return t
 }
 
-// answerOf is a call's answer as a turn; none if it has none.
 func answerOf(c ktrdr.Call) []llm.Message {
 	var a llm.Answer
 	if c.Status != ktrdr.CallAnswered || json.Unmarshal(c.Answer, &a) != nil {

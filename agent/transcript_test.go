@@ -45,12 +45,12 @@ func TestTranscript_IsAllThatWasSaid(t *testing.T) {
 				}
 			}
 		}
-		if text, want := strings.Join(said, ", "), "user, assistant list_data, tool, assistant save_strategy"; text != want || !got.Whole ||
+		if text, want := strings.Join(said, ", "), "user, assistant list_data, tool, assistant save_strategy"; text != want || !got.Complete ||
 			got.System == "" || got.Prompt == "" {
 			t.Errorf("%q was said under the prompt %q, want %q", text, got.Prompt, want)
 		}
 		left := agent.ReadTranscript(nil, calls)
-		if left.Whole || len(left.Messages) != 3 || left.Messages[0].Role != llm.Assistant { // two of the design, one of the assessment
+		if left.Complete || len(left.Messages) != 3 || left.Messages[0].Role != llm.Assistant { // two of the design, one of the assessment
 			t.Errorf("without the checkpoint %+v is left, want the three answers", left)
 		}
 		return

@@ -44,7 +44,7 @@ func (b *Backend) Announce(ctx context.Context) (Announcement, error) {
 		Requeued: b.engine.Requeued(),
 	}
 	if b.cfg.NoAuth {
-		said.Warnings = append(said.Warnings, "everybody on this machine may use it (KTRDR_AUTH=none)")
+		said.Warnings = append(said.Warnings, "every user of this machine may use it (KTRDR_AUTH=none)")
 	} else {
 		var warning string
 		if said.Token, warning, err = b.ensureToken(ctx); err != nil {
@@ -91,7 +91,7 @@ func (b *Backend) ensureToken(ctx context.Context) (name, warning string, err er
 	}
 	secret, token := httpapi.NewToken(b.firstToken(), ktrdr.ScopeAdmin)
 	// The file before the row: a token without a row is replaced at the next
-	// start, a row without its secret would be of no use to anybody.
+	// start, a row without its secret would be of no use.
 	if err := WriteOnce(name, secret.Reveal()+"\n"); err != nil {
 		return "", "", fmt.Errorf("token file: %w", err)
 	}
@@ -102,8 +102,8 @@ func (b *Backend) ensureToken(ctx context.Context) (name, warning string, err er
 // file. Backends that share a database have a file each.
 func (b *Backend) firstToken() string { return "first of " + b.self.ID }
 
-// revokeFirst revokes what was in the file before: nobody has it any more, or
-// somebody who should not.
+// revokeFirst revokes the token that was in the file before: it is lost, or a
+// user has it who should not.
 func (b *Backend) revokeFirst(ctx context.Context) error {
 	tokens, err := b.store.Tokens(ctx)
 	if err != nil {

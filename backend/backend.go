@@ -23,10 +23,10 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/blob"
-	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/page"
 	"github.com/ktrdr/ktrdr/research"
@@ -47,26 +47,6 @@ const (
 // worker takes between writing it and naming it.
 const blobGrace = 24 * time.Hour
 
-// Plans and runners are what this build can do.
-func Plans() map[ktrdr.Type]ktrdr.Plan {
-	return map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan(), ktrdr.AgentResearch: research.Plan()}
-}
-
-// Runners run the operations of a worker, by type.
-func Runners(k neural.Kernel) map[ktrdr.Type]worker.Runner {
-	return map[ktrdr.Type]worker.Runner{
-		ktrdr.Training: agent.Inject(jobs.TrainingRunner(k)), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(k)),
-		ktrdr.Dummy: dummy.Runner(),
-	}
-}
-
-// fingerprints tell what an operation would be run from now.
-func fingerprints() map[ktrdr.Type]func([]byte) (map[string]string, error) {
-	all := jobs.Fingerprints()
-	all[ktrdr.Dummy] = dummy.Fingerprint
-	return all
-}
-
 // Backend is everything `ktrdr serve` is made of:
 //
 //	             ┌─────────── listener ── httpapi.Server ──┐
@@ -82,15 +62,15 @@ type Backend struct {
 	blobs    blob.Store
 	kernel   neural.Kernel
 	engine   *engine.Engine
-	desk     *jobs.Desk
-	library  *jobs.Library
-	markets  *jobs.Markets
+	desk     *compute.Service
+	library  *library.Library
+	markets  *library.Markets
 	research *research.Desk
 	self     ktrdr.Backend
 	listener net.Listener
 	server   *httpapi.Server
-	worker   *worker.Worker // computes; nil when there are none
-	minds    agent.Minds    // the models that they may ask
+	worker   *worker.Worker    // computes; nil when there are none
+	asks     agent.ModelAccess // the models that agents may ask
 	models   *modelWiring
 	agents   *worker.Worker  // design and assess; nil when there are none
 	opened   resilience.Undo // closes what was opened, the last first
@@ -109,8 +89,8 @@ type Process struct {
 	Getenv  func(string) string
 }
 
-// Open opens a backend. It answers nobody before Run. After an error it must be
-// closed too.
+// Open opens a backend. It answers no request before Run. After an error it
+// must be closed too.
 func Open(ctx context.Context, cfg Config, p Process) (*Backend, error) {
 	b := &Backend{cfg: cfg, Process: p}
 	return b, b.open(ctx)
@@ -121,41 +101,22 @@ func Open(ctx context.Context, cfg Config, p Process) (*Backend, error) {
 func (b *Backend) Close(ctx context.Context, err error) error { return b.opened.Rollback(ctx, err) }
 
 func (b *Backend) open(ctx context.Context) error {
-	if err := b.openFolder(); err != nil {
-		return err
-	}
-	// The port is bound before anything is touched, so that a second backend
-	// on it changes nothing; nobody is answered before the engine has started.
-	if err := b.listen(ctx); err != nil {
-		return err
-	}
-	if err := b.openStores(ctx); err != nil {
-		return err
-	}
 	b.outcomes = newOutcomes()
-	var err error
-	if b.began, err = b.store.LastEvent(ctx); err != nil {
-		return fmt.Errorf("database: %w", err)
+	for _, step := range []func(context.Context) error{
+		b.openFolder,
+		// The port is bound before anything is touched, so that a second backend
+		// on it changes nothing; no request is answered before the engine has started.
+		b.listen,
+		b.openStores, b.startEngine, b.openModels, b.openDesk, b.makeServer, b.makeWorker, b.makeAgents,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	if err := b.startEngine(ctx); err != nil {
-		return err
-	}
-	if err := b.openModels(ctx); err != nil {
-		return err
-	}
-	if err := b.openDesk(ctx); err != nil {
-		return err
-	}
-	if err := b.makeServer(); err != nil {
-		return err
-	}
-	if err := b.makeWorker(); err != nil {
-		return err
-	}
-	return b.makeAgents()
+	return nil
 }
 
-func (b *Backend) openFolder() error {
+func (b *Backend) openFolder(context.Context) error {
 	if err := MakeFolder(b.cfg.Data); err != nil {
 		return err
 	}
@@ -187,7 +148,7 @@ func (b *Backend) openStores(ctx context.Context) (err error) {
 		return err
 	}
 	b.store, err = sqlstore.Open(ctx, sqlstore.Config{
-		URL: b.cfg.Database(), Plans: Plans(), Ledger: research.Ledger(), Log: b.Log, Statements: &b.reads,
+		URL: b.cfg.Database(), Types: Types(), Log: b.Log, Statements: &b.reads,
 		HeartbeatTry: max(time.Second, min(5*time.Second, b.cfg.Engine.WithDefaults().HeartbeatInterval/2)),
 	})
 	if err != nil {
@@ -199,7 +160,13 @@ func (b *Backend) openStores(ctx context.Context) (err error) {
 		return fmt.Errorf("blobs: %w", err)
 	}
 	b.later("blobs", b.blobs.Close)
-	return Storage{b.store, b.blobs}.Join(ctx, b.cfg)
+	if err := (Storage{b.store, b.blobs}).Join(ctx, b.cfg); err != nil {
+		return err
+	}
+	if b.began, err = b.store.LastEvent(ctx); err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	return nil
 }
 
 func (b *Backend) startEngine(ctx context.Context) error {
@@ -217,14 +184,14 @@ func (b *Backend) startEngine(ctx context.Context) error {
 		Host: host, PID: os.Getpid(), Version: b.Version,
 	}
 	b.engine, err = engine.New(engine.Config{
-		Store: b.store, Blobs: b.blobs, Saver: saver, Inline: inline, Backend: b.self, Settings: b.cfg.settings(), Log: b.Log,
-		Fingerprint: fingerprints(),
-		Collect:     b.collect,
-		Trash:       trash{b.blobs},
-		FreeDisk:    b.freeDisk,
-		Full:        func() time.Time { return b.server.Full() },
-		Queues:      b.cfg.queues(),
-		Inject:      b.cfg.inject(),
+		Store: b.store, Blobs: b.blobs, Saver: saver, Inline: inline, Backend: b.self, Settings: b.cfg.engineSettings(), Log: b.Log,
+		Types:    Types(),
+		Collect:  b.collect,
+		Trash:    trash{b.blobs},
+		FreeDisk: b.freeDisk,
+		Full:     func() time.Time { return b.server.Full() },
+		Queues:   b.cfg.queues(),
+		Inject:   b.cfg.inject(),
 	})
 	if err != nil {
 		return err
@@ -303,11 +270,11 @@ func (b *Backend) openDesk(ctx context.Context) (err error) {
 	if b.kernel, err = KernelNamed(b.cfg.Kernel); err != nil {
 		return err
 	}
-	b.markets, b.library = jobs.NewMarkets(b.engine, b.blobs), jobs.NewLibrary(b.store, b.blobs)
+	b.markets, b.library = library.NewMarkets(b.engine, b.blobs), library.NewLibrary(b.store, b.blobs)
 	if err := b.takeOver(ctx); err != nil {
 		return err
 	}
-	b.desk, err = jobs.OpenDesk(jobs.DeskConfig{
+	b.desk, err = compute.OpenService(compute.ServiceConfig{
 		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Pins: b.engine,
 		Holdout: b.cfg.Holdout, Kernel: b.kernel,
 	})
@@ -317,7 +284,7 @@ func (b *Backend) openDesk(ctx context.Context) (err error) {
 	return err
 }
 
-func (b *Backend) makeServer() (err error) {
+func (b *Backend) makeServer(context.Context) (err error) {
 	researches, err := b.researchDesk()
 	if err != nil {
 		return err
@@ -329,7 +296,7 @@ func (b *Backend) makeServer() (err error) {
 	cfg := httpapi.Config{
 		Pages:  pages,
 		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
-		MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
+		Types: Types(), MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.models, b.models.decisions, b.models.spent},
 	}
 	if b.cfg.UsesTLS() {
@@ -339,11 +306,10 @@ func (b *Backend) makeServer() (err error) {
 		}
 		cfg.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	}
-	b.server, err = httpapi.New(cfg)
+	b.server, err = httpapi.New(cfg) //nolint:contextcheck // a row has the context of its request
 	return err
 }
 
-// readStatements is the counter of statements that read from the database.
 func (b *Backend) readStatements() prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "ktrdr_store_read_statements_total", Help: "Statements that this backend sent to the database to read.",
@@ -361,14 +327,12 @@ func (b *Backend) hosts() []string {
 	return append(slices.Clone(b.cfg.Hosts), host)
 }
 
-func (b *Backend) makeWorker() (err error) {
+func (b *Backend) makeWorker(context.Context) (err error) {
 	if b.cfg.Workers == 0 {
 		return nil
 	}
-	all := Runners(b.kernel)
-	all[ktrdr.DataLoad] = jobs.LoadRunner(b.library, b.markets)
 	b.worker, err = worker.New(worker.Config{
-		Name: "in-process", Runners: all, Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
+		Name: "in-process", Runners: b.runners(inBackend), Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
 		Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild,
 	}, b.engine.Local())
 	return err

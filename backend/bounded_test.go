@@ -35,9 +35,11 @@ func (nothing) Next(parent ktrdr.Operation, _ []ktrdr.Operation, _ ktrdr.Why) (k
 func countedViews(t *testing.T, url string, n int) (*engine.Engine, researches, *atomic.Int64, string) {
 	t.Helper()
 	var reads atomic.Int64
+	types := ktrdr.Types{ktrdr.AgentResearch: {
+		Plan: nothing{}, Ledger: func(ktrdr.Operation) ktrdr.LedgerEntry { return ktrdr.LedgerEntry{Trial: &ktrdr.TrialFigures{}} },
+	}}
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
-		URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: nothing{}}, Log: slog.New(slog.DiscardHandler), Statements: &reads,
-		Ledger: ktrdr.Ledger{ktrdr.AgentResearch: func(ktrdr.Operation) ktrdr.Entry { return ktrdr.Entry{Trial: &ktrdr.TrialFigures{}} }},
+		URL: url, Types: types, Log: slog.New(slog.DiscardHandler), Statements: &reads,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +51,7 @@ func countedViews(t *testing.T, url string, n int) (*engine.Engine, researches, 
 	}
 	t.Cleanup(func() { _ = blobs.Close() })
 	eng, err := engine.New(engine.Config{
-		Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "b", Incarnation: "b-1"}, Log: slog.New(slog.DiscardHandler),
+		Types: types, Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "b", Incarnation: "b-1"}, Log: slog.New(slog.DiscardHandler),
 		Queues: []engine.Queue{{Name: research.QueueName, Limit: research.Limit(4)}},
 	})
 	if err != nil {

@@ -33,7 +33,7 @@ type Config struct {
 	Holdout       float64             // share of the bars that only a verdict sees
 	Generation    int                 // researches of a run that do not know of each other
 	Injections    research.Injections // what is to go wrong on purpose
-	Webhook       string              // told of every run that ended; empty means nobody
+	Webhook       string              // URL that is told of every run that ended; empty: none
 
 	NoAuth      bool
 	Hosts       []string // host names, besides loopback, under which the API may be called
@@ -85,8 +85,8 @@ func (c Config) BlobRoot() string {
 	return filepath.Join(c.Data, "blobs")
 }
 
-// settings returns what the engine is to keep to.
-func (c Config) settings() engine.Settings {
+// engineSettings returns what the engine is to keep to.
+func (c Config) engineSettings() engine.Settings {
 	s := c.Engine
 	s.CheckpointInterval = c.CheckpointEvery
 	if c.NoAutoCheckpoint {
@@ -95,7 +95,6 @@ func (c Config) settings() engine.Settings {
 	return s
 }
 
-// maxConnections is how many connections may be open at once.
 func (c Config) maxConnections() int {
 	return cmp.Or(c.MaxConnections, min(usualConnections, ConnectionLimit()))
 }

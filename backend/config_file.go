@@ -184,7 +184,6 @@ func (r *configReader) value(key string, n ast.Node) (string, bool) {
 	return "", false
 }
 
-// didYouMean suggests the setting that a misspelt name is closest to.
 func didYouMean(key string) string {
 	var keys []string
 	for _, s := range Settings() {

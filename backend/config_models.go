@@ -47,7 +47,6 @@ func ownProviders() (names []string) {
 	return names
 }
 
-// keyNames lists the variables that hold keys.
 func keyNames() string {
 	var names []string
 	for _, provider := range append(ownProviders(), "name") {
@@ -56,98 +55,81 @@ func keyNames() string {
 	return text.Join(names)
 }
 
-func modelSettings() []Setting {
-	m := func(field func(*Models) *time.Duration) func(*Config) *time.Duration {
-		return func(c *Config) *time.Duration { return field(&c.Models) }
-	}
+func (c *Config) modelSettings() []Setting {
 	return []Setting{
 		{
 			"models", "KTRDR_MODELS", "", "PROVIDER/MODEL,…", "", "language models in order of preference (default: none; keys: " + keyNames() + ")",
-			setModels,
+			c.setModels,
 		},
-		{
-			"model", "KTRDR_MODEL", "", "NAME", research.Builtin, "model of researches that name none",
-			setText(func(c *Config) *string { return &c.Models.Default }),
-		},
+		{"model", "KTRDR_MODEL", "", "NAME", research.Builtin, "model of researches that name none", setText(&c.Models.Default)},
 		{
 			"providers", "KTRDR_PROVIDERS", "", "NAME=URL,…", "", "OpenAI-compatible servers, or other addresses of " +
-				text.List(ownProviders(), "and"), setProviders,
+				text.List(ownProviders(), "and"), c.setProviders,
 		},
 		{
 			"model_prices", "KTRDR_MODEL_PRICES", "", "PROVIDER/MODEL=IN/OUT,…", "",
-			"US dollars per million input and output tokens; 0/0 for your own server", setPrices,
+			"US dollars per million input and output tokens; 0/0 for your own server", c.setPrices,
 		},
-		{
-			"budget_daily_usd", "KTRDR_BUDGET_DAILY_USD", "", "USD", "5", "budget for models per day (UTC)",
-			setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Daily }),
-		},
-		{
-			"budget_research_usd", "KTRDR_BUDGET_RESEARCH_USD", "", "USD", "1", "budget for models per research",
-			setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Research }),
-		},
+		{"budget_daily_usd", "KTRDR_BUDGET_DAILY_USD", "", "USD", "5", "budget for models per day (UTC)", setMoney(&c.Models.Daily)},
+		{"budget_research_usd", "KTRDR_BUDGET_RESEARCH_USD", "", "USD", "1", "budget for models per research", setMoney(&c.Models.Research)},
 		{
 			"model_wait", "KTRDR_MODEL_WAIT", "", "bool", "false", "wait for a rate-limited model instead of falling back to the built-in designer",
-			setBool(func(c *Config, v bool) { c.Models.Wait = v }),
+			setBool(&c.Models.Wait, true),
 		},
 		{
 			"model_timeout_seconds", "KTRDR_MODEL_TIMEOUT_SECONDS", "", "SECONDS", "120", "timeout of one call to a model",
-			setSeconds(m(func(m *Models) *time.Duration { return &m.Timeout })),
+			setSeconds(&c.Models.Timeout),
 		},
-		{
-			"retry.max_retries", "KTRDR_RETRY_MAX_RETRIES", "", "N", "4", "retries of one call to a model",
-			setCount(0, func(c *Config, n int) { c.Models.Retry.Retries = orNone(n) }),
-		},
+		{"retry.max_retries", "KTRDR_RETRY_MAX_RETRIES", "", "N", "4", "retries of one call to a model", c.setRetries},
 		{
 			"retry.first_delay_seconds", "KTRDR_RETRY_FIRST_DELAY_SECONDS", "", "SECONDS", "2", "delay before the first retry, doubled each time",
-			setSeconds(m(func(m *Models) *time.Duration { return &m.Retry.First })),
+			setSeconds(&c.Models.Retry.First),
 		},
 		{
 			"retry.max_delay_seconds", "KTRDR_RETRY_MAX_DELAY_SECONDS", "", "SECONDS", "60", "longest delay before a retry",
-			setSeconds(m(func(m *Models) *time.Duration { return &m.Retry.Most })),
+			setSeconds(&c.Models.Retry.Most),
 		},
-		{
-			"circuit_breaker.enabled", "CIRCUIT_BREAKER_ENABLED", "", "bool", "true", "circuit breakers on",
-			setBool(func(c *Config, v bool) { c.Models.NoBreakers = !v }),
-		},
+		{"circuit_breaker.enabled", "CIRCUIT_BREAKER_ENABLED", "", "bool", "true", "circuit breakers on", setBool(&c.Models.NoBreakers, false)},
 		{
 			"circuit_breaker.failure_threshold", "CIRCUIT_BREAKER_FAILURE_THRESHOLD", "", "N", "5", "consecutive failures that open a breaker",
-			setCount(1, func(c *Config, n int) { c.Models.Breaker.FailureThreshold = n }),
+			setCount(&c.Models.Breaker.FailureThreshold, 1, 1000),
 		},
 		{
 			"circuit_breaker.recovery_timeout_seconds", "CIRCUIT_BREAKER_RECOVERY_TIMEOUT_SECONDS", "", "SECONDS", "60",
-			"time before an open breaker lets a probe through", setSeconds(m(func(m *Models) *time.Duration { return &m.Breaker.Recovery })),
+			"time before an open breaker lets a probe through", setSeconds(&c.Models.Breaker.Recovery),
 		},
 		{
 			"circuit_breaker.half_open_max_calls", "CIRCUIT_BREAKER_HALF_OPEN_MAX_CALLS", "", "N", "3",
-			"probes, one at a time, that must succeed to close a breaker", setCount(1, func(c *Config, n int) { c.Models.Breaker.Probes = n }),
+			"probes, one at a time, that must succeed to close a breaker", setCount(&c.Models.Breaker.Probes, 1, 1000),
 		},
 		{
 			"circuit_breaker.slow_call_seconds", "CIRCUIT_BREAKER_SLOW_CALL_SECONDS", "", "SECONDS", "60",
 			"duration from which a call is slow; 80 % slow calls open a breaker",
-			setSeconds(m(func(m *Models) *time.Duration { return &m.Breaker.SlowCall })),
+			setSeconds(&c.Models.Breaker.SlowCall),
 		},
 		{
 			"circuit_breaker.require_human_reset", "CIRCUIT_BREAKER_REQUIRE_HUMAN_RESET", "", "bool", "false",
-			"only a person closes an open breaker", setBool(func(c *Config, v bool) { c.Models.Breaker.RequireHuman = v }),
+			"only a person closes an open breaker", setBool(&c.Models.Breaker.RequireHuman, true),
 		},
 	}
 }
 
-// orNone says zero retries in the policy's words, where 0 means the default.
-func orNone(n int) int {
-	if n == 0 {
-		return -1
+// setRetries says zero retries in the policy's words, where 0 means the default.
+func (c *Config) setRetries(text string) error {
+	err := setCount(&c.Models.Retry.Retries, 0, 1000)(text)
+	if c.Models.Retry.Retries == 0 {
+		c.Models.Retry.Retries = -1
 	}
-	return n
+	return err
 }
 
 // patience is how long one question may take in all: some models may hang, and
 // others are to have their turn.
 func (m Models) patience() time.Duration { return 3 * m.Timeout }
 
-// cluster is the host that a provider shares with others, as a gateway to many
-// is, so that they are left alone together. One that is alone at its host has
-// none: its own breaker says all there is to say.
+// cluster is the host that a provider shares with others, such as a gateway. Its
+// breaker opens for all of them together. A provider that shares its host with no
+// other has no cluster: its own breaker is enough.
 func (m Models) cluster(provider string) string {
 	host := hostOf(m.Providers[provider])
 	for other, at := range m.Providers {
@@ -166,7 +148,7 @@ func hostOf(at string) string {
 	return u.Host
 }
 
-func setModels(c *Config, text string) error {
+func (c *Config) setModels(text string) error {
 	for _, name := range list(text) {
 		provider, model, ok := strings.Cut(name, "/")
 		if !ok || provider == "" || model == "" {
@@ -193,7 +175,7 @@ func legible(name string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
-func setProviders(c *Config, text string) error {
+func (c *Config) setProviders(text string) error {
 	c.Models.Providers = map[string]string{}
 	for _, item := range list(text) {
 		name, at, ok := strings.Cut(item, "=")
@@ -248,7 +230,7 @@ func (m Models) keys(getenv func(string) string) llm.Keys {
 	return llm.NewKeys(all...)
 }
 
-func setPrices(c *Config, text string) error {
+func (c *Config) setPrices(text string) error {
 	c.Models.Prices = llm.Prices{}
 	for _, item := range list(text) {
 		name, price, ok := strings.Cut(item, "=")
@@ -267,29 +249,17 @@ func setPrices(c *Config, text string) error {
 	return nil
 }
 
-func setMoney(field func(*Config) *ktrdr.MicroUSD) func(*Config, string) error {
-	return func(c *Config, text string) error {
+func setMoney(to *ktrdr.MicroUSD) func(string) error {
+	return func(text string) error {
 		usd, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(usd >= 0 && usd <= 1e6) {
 			return errors.New("must be an amount of US dollars from 0 to 1000000, such as 2.50")
 		}
-		*field(c) = ktrdr.MicroUSD(usd*1e6 + 0.5)
+		*to = ktrdr.MicroUSD(usd*1e6 + 0.5)
 		return nil
 	}
 }
 
-func setCount(least int, set func(*Config, int)) func(*Config, string) error {
-	return func(c *Config, text string) error {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < least || n > 1000 {
-			return fmt.Errorf("must be a whole number from %d to 1000", least)
-		}
-		set(c, n)
-		return nil
-	}
-}
-
-// list splits a comma-separated list.
 func list(text string) (all []string) {
 	for item := range strings.SplitSeq(text, ",") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -299,7 +269,6 @@ func list(text string) (all []string) {
 	return all
 }
 
-// validate says what about models does not fit together.
 func (m Models) validate() []error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }

@@ -30,7 +30,7 @@ func (p protected) calls(n int, took time.Duration, err error) (passed int) {
 	return passed
 }
 
-// A setting that is read and then used by nobody is a promise that is broken
+// A setting that is read and then not used is a promise that is broken
 // unnoticed. Each of these is given a value, and the backend behaves by it; with
 // the value that it has otherwise it does not.
 var protections = map[string]struct {

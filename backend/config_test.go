@@ -156,7 +156,7 @@ func TestConfig_CheckpointIntervalIsForEveryWorker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.settings().CheckpointInterval; got != want {
+		if got := c.engineSettings().CheckpointInterval; got != want {
 			t.Errorf("%s: the engine asks for %v, want %v", text, got, want)
 		}
 	}
@@ -222,7 +222,7 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 		{"costs given twice", env{"KTRDR_COSTS": "EURUSD=1/1/1,eurusd=2/2/2"}, "names EURUSD twice"},
 		{"nearly all held out", env{"KTRDR_HOLDOUT": "0.9"}, "KTRDR_HOLDOUT=0.9: must be a share of the bars, from 0.05 to 0.5"},
 		{"a holdout that is no number", env{"KTRDR_HOLDOUT": "NaN"}, "KTRDR_HOLDOUT=NaN: must be a share"},
-		{"a generation of nobody", env{"KTRDR_GENERATION": "0"}, "KTRDR_GENERATION=0: must be a whole number from 1 to 64"},
+		{"an empty generation", env{"KTRDR_GENERATION": "0"}, "KTRDR_GENERATION=0: must be a whole number from 1 to 64"},
 		{"a webhook that is no URL", env{"KTRDR_WEBHOOK": "lab.example"}, "KTRDR_WEBHOOK=lab.example: must be a URL"},
 		{"workers in words", env{"KTRDR_WORKERS": "two"}, "KTRDR_WORKERS=two"},
 		{"unknown database", env{"KTRDR_DB": "mysql://root@db/x"}, "KTRDR_DB=mysql://…: is no database we know"},

@@ -1,9 +1,13 @@
 package backend
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"strconv"
+	"net"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -23,15 +27,18 @@ func ConnectionLimit() int {
 	return int(max(leastConnections, min(1<<30, files.Cur/2))) //nolint:gosec // at most 2^30
 }
 
-func setMaxConnections(c *Config, text string) error {
-	n, err := strconv.Atoi(text)
-	if most := ConnectionLimit(); err == nil && n > most {
-		return fmt.Errorf("needs %d open files and this process may have %d: raise that limit (ulimit -n, LimitNOFILE= of a unit), "+
-			"or choose at most %d", 2*n, 2*most, most)
+// ListenOn listens on an address, or says what is wrong with it.
+func ListenOn(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, unix.EADDRINUSE):
+		return nil, fmt.Errorf("%s is in use by another program: stop it, or choose another address, "+
+			"for example --addr 127.0.0.1:0 for any free port", addr)
+	case errors.Is(err, unix.EACCES):
+		return nil, fmt.Errorf("%s needs more rights than this user has: choose a port above 1023 with --addr", addr)
+	case err != nil:
+		return nil, fmt.Errorf("listen on %s: %w; choose another address with --addr", addr, err)
 	}
-	if err != nil || n < leastConnections {
-		return fmt.Errorf("must be a whole number of at least %d", leastConnections)
-	}
-	c.MaxConnections = n
-	return nil
+	return l, nil
 }

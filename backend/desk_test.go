@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/compute"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -15,10 +16,10 @@ func TestDeskSeries_NamesTheDamagedBesideTheOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	library, markets := jobs.NewLibrary(st.Store, st.Blobs), jobs.NewMarkets(st.Store, st.Blobs)
+	bars, markets := library.NewLibrary(st.Store, st.Blobs), library.NewMarkets(st.Store, st.Blobs)
 	for i, symbol := range []string{"GOOD", "WRONG"} {
 		b := market.Synth(market.SynthConfig{Symbol: symbol, Timeframe: market.H1, Bars: 50 + i})
-		if _, err := library.Import(t.Context(), jobs.Import{Bars: b, Origin: ktrdr.BarsSynthetic}); err != nil {
+		if _, err := bars.Import(t.Context(), library.Import{Bars: b, Origin: ktrdr.BarsSynthetic}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,7 +30,7 @@ func TestDeskSeries_NamesTheDamagedBesideTheOthers(t *testing.T) {
 	if err := st.Blobs.Delete(t.Context(), wrong.File.SHA256); err != nil {
 		t.Fatal(err)
 	}
-	desk, err := jobs.OpenDesk(jobs.DeskConfig{Dir: t.TempDir(), Library: library, Markets: markets})
+	desk, err := compute.OpenService(compute.ServiceConfig{Dir: t.TempDir(), Library: bars, Markets: markets})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/report"
 )
 
-// Nobody has to count, add up or look: a burst of failures is in the
+// No person has to count failures: a burst of them is in the
 // breaker's history and in the morning's report by itself.
 func TestModels_ABurstOfFailuresIsToldUnasked(t *testing.T) {
 	b := openedModels(t, gateway)

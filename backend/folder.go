@@ -41,7 +41,7 @@ func MakeFolder(dir string) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("data folder %s: this user may not make it or look into it; choose another with --data", dir)
 	case err != nil:
-		return fmt.Errorf("data folder %s: %w; choose another with --data", dir, innermost(err))
+		return fmt.Errorf("data folder %s: %w; choose another with --data", dir, Innermost(err))
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("data folder %s can be written by other users (mode %04o): run `chmod 700 %s`", dir, info.Mode().Perm(), dir)

@@ -20,7 +20,7 @@ import (
 type modelWiring struct {
 	registry *resilience.Registry
 	chain    *llm.ModelFallbackChain
-	models   []llm.Model
+	models   []llm.ChainModel
 	level    *resilience.Degradation
 	store    ktrdr.Breakers
 
@@ -71,20 +71,20 @@ func (b *Backend) openModels(ctx context.Context) (err error) {
 		return err
 	}
 	b.models = l
-	b.minds = agent.Minds{Allows: l.level.Allows, Wait: m.Wait, Log: b.Log}
+	b.asks = agent.ModelAccess{Allows: l.level.Allows, Wait: m.Wait, Log: b.Log}
 	if len(l.models) > 0 {
-		b.minds.Models = agent.Within(m.patience(), l.chain)
+		b.asks.Models = agent.Within(m.patience(), l.chain)
 	}
 	return nil
 }
 
-// breakerScopes is what is different for some breakers. That of an agent times
-// whole quests, along all models and with the waits between their tries: that
-// one took long says nothing against the agent.
+// breakerScopes is what is different for some breakers. The breaker of an agent
+// times complete calls, along all models and with the waits between their tries.
+// A long call says nothing against the agent.
 var breakerScopes = map[ktrdr.BreakerScope]resilience.BreakerConfig{ktrdr.ScopeAgent: {SlowRate: -1}}
 
-// retriesAMinute may be made by all agents together, whatever the calls are: so
-// many that a few calls get all of theirs, and no storm comes of many.
+// retriesAMinute is how many retries all agents may make together. A few calls get
+// all of theirs, and many calls do not overload the provider.
 const retriesAMinute = 20
 
 func (b *Backend) chainConfig(l *modelWiring) llm.ChainConfig {
@@ -97,9 +97,9 @@ func (b *Backend) chainConfig(l *modelWiring) llm.ChainConfig {
 	}
 }
 
-// open makes the models of the chain. A price that nobody knows is no reason not
-// to start: such a model is passed over, and says why.
-func (m Models) open(getenv func(string) string) (all []llm.Model, err error) {
+// open makes the models of the chain. A model without a known price is no reason
+// not to start: it is passed over, and the warning says why.
+func (m Models) open(getenv func(string) string) (all []llm.ChainModel, err error) {
 	prices := llm.DefaultPrices().With(m.Prices)
 	providers := map[string]llm.Provider{}
 	for _, name := range m.Chain {
@@ -111,7 +111,7 @@ func (m Models) open(getenv func(string) string) (all []llm.Model, err error) {
 				return nil, fmt.Errorf("provider %s, whose key is in %s: %w", at, keyName(at), err)
 			}
 		}
-		one := llm.Model{Name: name, Provider: providers[at], ID: id, Tools: true, Cluster: m.cluster(at)}
+		one := llm.ChainModel{Name: name, Provider: providers[at], ID: id, Tools: true, Cluster: m.cluster(at)}
 		one.Price = prices.Of(at, id)
 		all = append(all, one)
 	}
@@ -120,7 +120,7 @@ func (m Models) open(getenv func(string) string) (all []llm.Model, err error) {
 
 // gaps says which models cannot be asked as things are set, and what to set. A
 // server of one's own may want no key.
-func (m Models) gaps(all []llm.Model, getenv func(string) string) (said []string) {
+func (m Models) gaps(all []llm.ChainModel, getenv func(string) string) (said []string) {
 	for _, one := range all {
 		at, _, _ := strings.Cut(one.Name, "/")
 		if one.Price == nil {
@@ -133,7 +133,7 @@ func (m Models) gaps(all []llm.Model, getenv func(string) string) (said []string
 	return said
 }
 
-func (l *modelWiring) decided(_ llm.CallContext, s llm.Step) {
+func (l *modelWiring) decided(_ llm.CallContext, s llm.TraceStep) {
 	l.decisions.WithLabelValues(s.Model, string(s.Decision)).Inc()
 	l.spent.Add(s.Cost.USD())
 }
@@ -155,7 +155,6 @@ func (l *modelWiring) services() []resilience.Service {
 // watchEvery is how often the health of services is looked at.
 const watchEvery = 2 * time.Second
 
-// watch reports the health of services until ctx ends.
 func (b *Backend) watch(ctx context.Context) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -214,13 +213,13 @@ func (l *modelWiring) BreakerHistory(ctx context.Context, name string, limit int
 }
 
 // ResetBreaker implements httpapi.Resilience.
-func (l *modelWiring) ResetBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
+func (l *modelWiring) ResetBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
 	b, err := l.registry.Reset(ctx, name, d.By, d.Why)
 	return resilience.Decided{Breaker: b, InTheWay: l.inTheWay(name)}, err
 }
 
 // ForceBreaker implements httpapi.Resilience.
-func (l *modelWiring) ForceBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
+func (l *modelWiring) ForceBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
 	b, err := l.registry.Force(ctx, name, d.State, d.By, d.Why)
 	return resilience.Decided{Breaker: b, InTheWay: l.inTheWay(name)}, err
 }
@@ -254,3 +253,27 @@ func (l *modelWiring) Degradation() resilience.DegradationStatus { return l.leve
 
 // Models implements httpapi.Resilience.
 func (l *modelWiring) Models() []llm.ModelHealth { return l.chain.Health() }
+
+var (
+	descBreaker = prometheus.NewDesc("ktrdr_breaker_state", "Circuit breakers: 0 closed, 1 half open, 2 open; a forced state counts.",
+		[]string{"name"}, nil)
+	descRefusal = prometheus.NewDesc("ktrdr_breaker_refused_total", "Calls that a circuit breaker refused.", []string{"name"}, nil)
+	descLevel   = prometheus.NewDesc("ktrdr_service_level", "1 for the level of service given now.", []string{"level"}, nil)
+)
+
+// Describe sends nothing: breakers appear with their first call.
+func (l *modelWiring) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends how the breakers and the level stand.
+func (l *modelWiring) Collect(ch chan<- prometheus.Metric) {
+	states := map[ktrdr.BreakerState]float64{ktrdr.BreakerHalfOpen: 1, ktrdr.BreakerOpen: 2}
+	for _, s := range l.registry.List() {
+		state := s.State
+		if s.Forced != "" {
+			state = s.Forced
+		}
+		ch <- prometheus.MustNewConstMetric(descBreaker, prometheus.GaugeValue, states[state], s.Name)
+		ch <- prometheus.MustNewConstMetric(descRefusal, prometheus.CounterValue, float64(s.Refused), s.Name)
+	}
+	ch <- prometheus.MustNewConstMetric(descLevel, prometheus.GaugeValue, 1, string(l.level.Level()))
+}

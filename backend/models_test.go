@@ -15,7 +15,6 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/llm"
-	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
@@ -41,7 +40,7 @@ func modelsOf(t *testing.T, e env) Config {
 func openedModels(t *testing.T, e env) *Backend {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
-		URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: Plans(), Ledger: research.Ledger(),
+		URL: filepath.Join(t.TempDir(), "ktrdr.db"), Types: Types(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +53,7 @@ func openedModels(t *testing.T, e env) *Backend {
 	return b
 }
 
-// A field that is built and not set protects nobody. Those named here are right
+// A field that is built and not set protects nothing. Those named here are right
 // as they are.
 func TestModels_EverythingThatProtectsIsWired(t *testing.T) {
 	b := openedModels(t, gateway)
@@ -63,7 +62,7 @@ func TestModels_EverythingThatProtectsIsWired(t *testing.T) {
 	wired(t, cfg.Retry, "Jitter", "DurableOver", "On", "Rand")
 	wired(t, cfg.Models[0])
 	wired(t, cfg.Models[2], "Cluster")
-	wired(t, b.minds)
+	wired(t, b.asks)
 	if cfg.Models[0].Cluster != cfg.Models[1].Cluster {
 		t.Errorf("clusters %q and %q, want one for one gateway", cfg.Models[0].Cluster, cfg.Models[1].Cluster)
 	}
@@ -92,8 +91,8 @@ func TestModels_EveryQuestionHasADeadline(t *testing.T) {
 		if cfg.CallTimeout != call || cfg.Retry.Total != 3*call {
 			t.Errorf("timeout %q: a call may take %v and its tries %v, want %v and %v", seconds, cfg.CallTimeout, cfg.Retry.Total, call, 3*call)
 		}
-		if want := agent.Within(3*call, b.models.chain); b.minds.Models != want {
-			t.Errorf("timeout %q: agents ask %+v, want the chain within %v", seconds, b.minds.Models, 3*call)
+		if want := agent.Within(3*call, b.models.chain); b.asks.Models != want {
+			t.Errorf("timeout %q: agents ask %+v, want the chain within %v", seconds, b.asks.Models, 3*call)
 		}
 	}
 }
@@ -128,7 +127,7 @@ func newOutlook(t *testing.T) *outlook {
 	if l.models, err = cfg.Models.open(func(string) string { return "" }); err != nil {
 		t.Fatal(err)
 	}
-	l.models = slices.DeleteFunc(l.models, func(m llm.Model) bool { return m.Name == "two/m" })
+	l.models = slices.DeleteFunc(l.models, func(m llm.ChainModel) bool { return m.Name == "two/m" })
 	if l.level, err = resilience.NewDegradation(resilience.DegradationConfig{Services: l.services()}); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +184,7 @@ func TestModels_AnOutageOfModelsEndsByItself(t *testing.T) {
 	})
 }
 
-func TestModels_NobodyToComputeAndNoModelsEndsWithTheFirst(t *testing.T) {
+func TestModels_NoWorkersAndNoModelsEndsWithTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutlook(t)
 		o.call("one", 5, outage)

@@ -45,7 +45,6 @@ type outcomeCounter struct {
 	after  ktrdr.Cursor // all events up to here are counted
 }
 
-// run counts until ctx ends.
 func (o *outcomeCounter) run(ctx context.Context) error {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
@@ -80,7 +79,6 @@ func (o *outcomeCounter) catchUp(ctx context.Context) error {
 	}
 }
 
-// report logs the end of a research.
 func (o *outcomeCounter) report(ctx context.Context, e ktrdr.Event, outcome research.Outcome) {
 	switch e.Kind {
 	case ktrdr.EventCompleted:

@@ -32,7 +32,7 @@ func (c Config) inject() func(ktrdr.Operation) string {
 // researchDesk opens what turns goals into researches and tells of them.
 func (b *Backend) researchDesk() (_ httpapi.Research, err error) {
 	b.research, err = research.NewDesk(research.DeskConfig{
-		Library: b.library, Blobs: b.blobs, Memory: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
+		Library: b.library, Blobs: b.blobs, Memory: b.engine, Operations: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
 		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates, Models: b.cfg.Models.Chain, DefaultModel: b.cfg.Models.Default,
 		Budget: b.budget, Costs: b.cfg.Costs, Instruments: b.instruments, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
 		Allows:    func() error { return b.models.level.Allows(resilience.NewResearch) },
@@ -101,19 +101,13 @@ func (b *Backend) budget(ctx context.Context) (usd float64, err error) {
 	return min(b.cfg.Models.Daily-spent.Today, b.cfg.Models.Research).USD(), nil
 }
 
-// makeAgents makes those who design and assess. They have slots of their own,
-// so that no training keeps a design waiting.
-func (b *Backend) makeAgents() (err error) {
+// makeAgents makes the worker that designs and assesses.
+func (b *Backend) makeAgents(context.Context) (err error) {
 	if b.cfg.Agents == 0 {
 		return nil
 	}
 	b.agents, err = worker.New(worker.Config{
-		Name: "agents", Slots: b.cfg.Agents, HeldBy: b.self.Incarnation,
-		Runners: map[ktrdr.Type]worker.Runner{
-			ktrdr.AgentDesign:     agent.Inject(agent.DesignRunner(research.NewMemory(b.engine), b.minds)),
-			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(b.minds)),
-			ktrdr.AgentConfirm:    agent.Inject(agent.ConfirmationRunner()),
-		},
+		Name: "agents", Runners: b.runners(byAgents), Slots: b.cfg.Agents, HeldBy: b.self.Incarnation,
 		Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild,
 	}, b.engine.Local())
 	return err

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// answering is a backend that answers, and whose services nobody watches: a test
+// answering is a backend that answers, and whose services are not watched: a test
 // says how they are.
-func answering(t *testing.T) (*Backend, *httpapi.Client) {
+func answering(t *testing.T) (*Backend, *client.Client) {
 	t.Helper()
 	e := env{"KTRDR_DATA": t.TempDir(), "KTRDR_ADDR": "127.0.0.1:0", "KTRDR_AUTH": "none"}
 	cfg, err := ReadConfig(nil, "", e.get)
@@ -34,7 +34,7 @@ func answering(t *testing.T) (*Backend, *httpapi.Client) {
 			t.Error(err)
 		}
 	})
-	c, err := httpapi.NewClient("http://"+b.listener.Addr().String(), "", httpapi.ClientOptions{})
+	c, err := client.New("http://"+b.listener.Addr().String(), "", client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func answering(t *testing.T) (*Backend, *httpapi.Client) {
 
 func TestModels_NoResearchIsCreatedWhileTheServiceIsOffline(t *testing.T) {
 	b, client := answering(t)
-	if _, err := b.library.Import(t.Context(), jobs.Import{
+	if _, err := b.library.Import(t.Context(), library.Import{
 		Bars: market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 3}), Origin: ktrdr.BarsSynthetic,
 	}); err != nil {
 		t.Fatal(err)

@@ -101,7 +101,7 @@ func proved(ctx context.Context, in *os.File, dir string) (again *os.File, done 
 // marks away. The database's goes last: with the folder's still there, another
 // restore would remove blobs that a database in use names.
 func load(ctx context.Context, cfg Config, in io.Reader) ([]ktrdr.Hash, error) {
-	st, err := openStorageWith(ctx, cfg, sqlstore.Config{URL: cfg.Database(), Plans: Plans(), Restoring: true})
+	st, err := openStorageWith(ctx, cfg, sqlstore.Config{URL: cfg.Database(), Types: Types(), Restoring: true})
 	if err != nil {
 		return nil, err
 	}

@@ -20,10 +20,9 @@ import (
 // there until everything is there: a folder with it is not for use.
 const RestoringFile = "restoring"
 
-// restoring is what that file holds.
 type restoring struct {
 	// Made are the names of what the restore makes in the folder. Another
-	// restore may remove them: nobody else has used the folder since.
+	// restore may remove them: no other program has used the folder since.
 	Made []string `json:"made"`
 
 	// Database is an SQLite file outside of the folder that the restore makes.
@@ -48,7 +47,7 @@ func RefuseRestoring(dir string) error {
 		otherwise = "remove " + name + " to go on with what was there before"
 	}
 	return fmt.Errorf("a restore into %s has not finished, so not everything is there: run `ktrdr restore FILE --data %s` again, "+
-		"which begins anew, or %s", dir, dir, otherwise)
+		"which starts over, or %s", dir, dir, otherwise)
 }
 
 // used says whether a backend has ever run on the folder.
@@ -140,7 +139,6 @@ func beginRestore(cfg Config, left restoring) error {
 	return WriteOnce(filepath.Join(cfg.Data, RestoringFile), string(text)+"\n")
 }
 
-// remove removes what the restore made.
 func (r restoring) remove(dir string) error {
 	var all []string
 	for _, made := range r.Made {

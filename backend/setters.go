@@ -10,15 +10,16 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/blob"
-	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // What one value alone can be wrong about is refused here, where it is known
 // who gave it; what depends on several is for Validate.
 
-func setAddr(c *Config, text string) error {
+func (c *Config) setAddr(text string) error {
 	_, port, err := net.SplitHostPort(text)
 	if n, convErr := strconv.Atoi(port); err != nil || convErr != nil || n < 0 || n > 65535 {
 		return errors.New("must be HOST:PORT such as 127.0.0.1:8000")
@@ -27,7 +28,7 @@ func setAddr(c *Config, text string) error {
 	return nil
 }
 
-func setDB(c *Config, text string) error {
+func (c *Config) setDB(text string) error {
 	if scheme, _, ok := strings.Cut(text, "://"); ok && scheme != "postgres" && scheme != "postgresql" {
 		return errors.New("is no database we know: give a file, or a URL that begins with postgres://")
 	}
@@ -37,25 +38,7 @@ func setDB(c *Config, text string) error {
 
 const maxWorkers = 1024
 
-func setWorkers(c *Config, text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > maxWorkers {
-		return fmt.Errorf("must be a whole number from 0 to %d", maxWorkers)
-	}
-	c.Workers = n
-	return nil
-}
-
-func setAgents(c *Config, text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > maxWorkers {
-		return fmt.Errorf("must be a whole number from 0 to %d", maxWorkers)
-	}
-	c.Agents = n
-	return nil
-}
-
-func setWebhook(c *Config, text string) error {
+func (c *Config) setWebhook(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return errors.New("must be a URL such as https://example.com/ktrdr")
@@ -64,7 +47,7 @@ func setWebhook(c *Config, text string) error {
 	return nil
 }
 
-func setKernel(c *Config, text string) error {
+func (c *Config) setKernel(text string) error {
 	c.Kernel = text
 	_, err := KernelNamed(text)
 	return err
@@ -78,7 +61,6 @@ func KernelNamed(name string) (neural.Kernel, error) {
 	return neural.KernelByName(name)
 }
 
-// kernelNames lists the kernels of this CPU.
 func kernelNames() string {
 	var names []string
 	for _, k := range neural.Kernels() {
@@ -87,7 +69,7 @@ func kernelNames() string {
 	return strings.Join(names, ", ")
 }
 
-func setHosts(c *Config, text string) error {
+func (c *Config) setHosts(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		if name = strings.TrimSpace(name); strings.ContainsAny(name, "/ @*") {
 			return errors.New("must be names like lab.example or lab.example:8443, separated by commas")
@@ -99,7 +81,7 @@ func setHosts(c *Config, text string) error {
 	return nil
 }
 
-func setBlobs(c *Config, text string) error {
+func (c *Config) setBlobs(text string) error {
 	if strings.Contains(text, "://") {
 		if _, err := blob.ParseS3(text); err != nil {
 			return err
@@ -109,7 +91,7 @@ func setBlobs(c *Config, text string) error {
 	return nil
 }
 
-func setThreads(c *Config, text string) error {
+func (c *Config) setThreads(text string) error {
 	switch text {
 	case ThreadsMemory, ThreadsSQLite, threadsPostgres:
 		c.Threads.Backend = text
@@ -118,7 +100,7 @@ func setThreads(c *Config, text string) error {
 	return noSuchValue(text, ThreadsMemory, ThreadsSQLite, threadsPostgres)
 }
 
-func setAuth(c *Config, text string) error {
+func (c *Config) setAuth(text string) error {
 	if text != "token" && text != "none" {
 		return noSuchValue(text, "token", "none")
 	}
@@ -126,14 +108,14 @@ func setAuth(c *Config, text string) error {
 	return nil
 }
 
-func setLevel(c *Config, text string) error {
+func (c *Config) setLevel(text string) error {
 	if c.LogLevel.UnmarshalText([]byte(text)) != nil {
 		return noSuchValue(text, "debug", "info", "warn", "error")
 	}
 	return nil
 }
 
-func setLogFormat(c *Config, text string) error {
+func (c *Config) setLogFormat(text string) error {
 	if text != "text" && text != "json" {
 		return noSuchValue(text, "text", "json")
 	}
@@ -141,12 +123,7 @@ func setLogFormat(c *Config, text string) error {
 	return nil
 }
 
-func setRestartPolicy(c *Config, text string) error {
-	c.Engine.RestartPolicy = engine.RestartPolicy(text)
-	return nil
-}
-
-func setReserve(c *Config, text string) error {
+func (c *Config) setReserve(text string) error {
 	mb, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || mb < 0 || mb > math.MaxInt64>>20 {
 		return errors.New("must be a whole number of megabytes, 0 or more")
@@ -161,4 +138,36 @@ func setReserve(c *Config, text string) error {
 // noSuchValue is what a setting says to a word that is not one of its values.
 func noSuchValue(word string, names ...string) error {
 	return fmt.Errorf("there is no such value; %s", text.Choices(word, names))
+}
+
+func (c *Config) setCosts(text string) (err error) {
+	c.Costs, err = instrument.ParseTable(text)
+	return err
+}
+
+func (c *Config) setHoldout(text string) error {
+	share, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(share >= research.MinHoldout && share <= research.MaxHoldout) { // so that NaN is refused too
+		return fmt.Errorf("must be a share of the bars, from %v to %v", research.MinHoldout, research.MaxHoldout)
+	}
+	c.Holdout = share
+	return nil
+}
+
+func (c *Config) setInject(text string) (err error) {
+	c.Injections, err = research.ParseInjections(text)
+	return err
+}
+
+func (c *Config) setMaxConnections(text string) error {
+	n, err := strconv.Atoi(text)
+	if most := ConnectionLimit(); err == nil && n > most {
+		return fmt.Errorf("needs %d open files and this process may have %d: raise that limit (ulimit -n, LimitNOFILE= of a unit), "+
+			"or choose at most %d", 2*n, 2*most, most)
+	}
+	if err != nil || n < leastConnections {
+		return fmt.Errorf("must be a whole number of at least %d", leastConnections)
+	}
+	c.MaxConnections = n
+	return nil
 }

@@ -21,106 +21,108 @@ type Setting struct {
 	Kind    string // for the help: what a value looks like
 	Default string // for the help, and applied when nothing else is given
 	Help    string
-	set     func(c *Config, text string) error
+	set     func(text string) error
 }
 
 // Settings are all settings of a backend.
-func Settings() []Setting { return append(engineSettings(), modelSettings()...) }
+func Settings() []Setting { return new(Config).settings() }
 
-func engineSettings() []Setting {
+func (c *Config) settings() []Setting { return append(c.ownSettings(), c.modelSettings()...) }
+
+func (c *Config) ownSettings() []Setting {
 	return []Setting{
-		{"addr", "KTRDR_ADDR", "addr", "HOST:PORT", "127.0.0.1:8000", "address to listen on", setAddr},
-		{
-			"data", "KTRDR_DATA", "data", "DIR", "", "data folder (default: ktrdr in the user's data directory)",
-			setText(func(c *Config) *string { return &c.Data }),
-		},
-		{"db", "KTRDR_DB", "db", "URL", "", "database: a SQLite file or postgres://… (default: DATA/ktrdr.db)", setDB},
-		{"workers", "KTRDR_WORKERS", "workers", "N", "2", "compute workers inside this process", setWorkers},
+		{"addr", "KTRDR_ADDR", "addr", "HOST:PORT", "127.0.0.1:8000", "address to listen on", c.setAddr},
+		{"data", "KTRDR_DATA", "data", "DIR", "", "data folder (default: ktrdr in the user's data directory)", setText(&c.Data)},
+		{"db", "KTRDR_DB", "db", "URL", "", "database: a SQLite file or postgres://… (default: DATA/ktrdr.db)", c.setDB},
+		{"workers", "KTRDR_WORKERS", "workers", "N", "2", "compute workers inside this process", setCount(&c.Workers, 0, maxWorkers)},
 		{
 			"agents", "KTRDR_AGENTS", "agents", "N", "2", "designs and assessments at once inside this process; 0: another backend does them",
-			setAgents,
+			setCount(&c.Agents, 0, maxWorkers),
 		},
 		{
 			"max_researches", "KTRDR_MAX_RESEARCHES", "", "N", "", "researches active at once (default: slots that train + slots that backtest + 1)",
-			setMaxResearches,
+			setCount(&c.MaxResearches, 1, maxWorkers),
 		},
 		{
 			"costs", "KTRDR_COSTS", "", "SYMBOL=C/S/S,…", "",
 			"cost floors of researches in basis points, commission/slippage/spread, such as EURUSD=0.5/0.5/1,*=5/5/0; instruments.yaml wins",
-			setCosts,
+			c.setCosts,
 		},
-		{"holdout", "KTRDR_HOLDOUT", "", "SHARE", "0.2", "share of the bars, at their end, that is the holdout of a new market", setHoldout},
-		{"generation", "KTRDR_GENERATION", "", "N", "8", "researches in a generation", setGeneration},
+		{"holdout", "KTRDR_HOLDOUT", "", "SHARE", "0.2", "share of the bars, at their end, that is the holdout of a new market", c.setHoldout},
+		{"generation", "KTRDR_GENERATION", "", "N", "8", "researches in a generation", setCount(&c.Generation, 1, research.MaxGeneration)},
 		{
 			"inject", "KTRDR_INJECT", "", "ACTION:PHASE:TEXT,…", "", "failures on purpose, to test recovery, such as fail:training:INJECT_FAILURE",
-			setInject,
+			c.setInject,
 		},
-		{"webhook", "KTRDR_WEBHOOK", "", "URL", "", "URL that gets a POST for each run that has ended", setWebhook},
-		{"kernel", "KTRDR_KERNEL", "", "NAME", "", "arithmetic of networks: " + kernelNames() + " (default: the fastest of this CPU)", setKernel},
-		{"auth", "KTRDR_AUTH", "", "token|none", "token", "none: no token needed; only on a loopback address", setAuth},
-		{"hosts", "KTRDR_HOSTS", "", "NAME,…", "", "host names, besides loopback, under which the API may be called", setHosts},
+		{"webhook", "KTRDR_WEBHOOK", "", "URL", "", "URL that gets a POST for each run that has ended", c.setWebhook},
+		{
+			"kernel", "KTRDR_KERNEL", "", "NAME", "", "arithmetic of networks: " + kernelNames() + " (default: the fastest of this CPU)",
+			c.setKernel,
+		},
+		{"auth", "KTRDR_AUTH", "", "token|none", "token", "none: no token needed; only on a loopback address", c.setAuth},
+		{"hosts", "KTRDR_HOSTS", "", "NAME,…", "", "host names, besides loopback, under which the API may be called", c.setHosts},
 		{
 			"max_connections", "KTRDR_MAX_CONNECTIONS", "", "N", "",
-			"connections open at once, a quarter of them for workers only (default: half of the descriptor limit, at most 16384)", setMaxConnections,
+			"connections open at once, a quarter of them for workers only (default: half of the descriptor limit, at most 16384)",
+			c.setMaxConnections,
 		},
-		{"tls_cert", "KTRDR_TLS_CERT", "tls-cert", "FILE", "", "certificate, PEM", setText(func(c *Config) *string { return &c.TLSCert })},
-		{"tls_key", "KTRDR_TLS_KEY", "tls-key", "FILE", "", "its key, PEM", setText(func(c *Config) *string { return &c.TLSKey })},
+		{"tls_cert", "KTRDR_TLS_CERT", "tls-cert", "FILE", "", "certificate, PEM", setText(&c.TLSCert)},
+		{"tls_key", "KTRDR_TLS_KEY", "tls-key", "FILE", "", "private key of the certificate, PEM", setText(&c.TLSKey)},
 		{
 			"tls_terminated_upstream", "KTRDR_TLS_TERMINATED_UPSTREAM", "tls-terminated-upstream", "bool", "false", "a proxy in front speaks TLS",
-			setBool(func(c *Config, v bool) { c.TLSUpstream = v }),
+			setBool(&c.TLSUpstream, true),
 		},
-		{"log_level", "KTRDR_LOG_LEVEL", "log-level", "LEVEL", "info", "debug, info, warn or error", setLevel},
-		{"log_format", "KTRDR_LOG_FORMAT", "log-format", "FORMAT", "text", "text or json", setLogFormat},
+		{"log_level", "KTRDR_LOG_LEVEL", "log-level", "LEVEL", "info", "debug, info, warn or error", c.setLevel},
+		{"log_format", "KTRDR_LOG_FORMAT", "log-format", "FORMAT", "text", "text or json", c.setLogFormat},
 		{
 			"restart_policy", "RESTART_POLICY", "", "resume|fail", "resume", "work that a dead backend ran itself: resume it, or leave it FAILED",
-			setRestartPolicy,
+			setText((*string)(&c.Engine.RestartPolicy)),
 		},
 		{
 			"auto_resume", "AUTO_RESUME", "", "bool", "true", "resume trainings and backtests of a research whose worker died",
-			setBool(func(c *Config, v bool) { c.Engine.NoAutoResume = !v }),
+			setBool(&c.Engine.NoAutoResume, false),
 		},
 		{
-			"orphan_timeout_seconds", "ORPHAN_TIMEOUT_SECONDS", "", "SECONDS", "60", "silence after which a worker loses its operations",
-			setSeconds(func(c *Config) *time.Duration { return &c.Engine.OrphanTimeout }),
+			"orphan_timeout_seconds", "ORPHAN_TIMEOUT_SECONDS", "", "SECONDS", "60",
+			"seconds without a heartbeat after which a worker counts as dead",
+			setSeconds(&c.Engine.OrphanTimeout),
 		},
 		{
 			"orphan_check_interval_seconds", "ORPHAN_CHECK_INTERVAL_SECONDS", "", "SECONDS", "15", "time between two checks of the orphan detector",
-			setSeconds(func(c *Config) *time.Duration { return &c.Engine.CheckInterval }),
+			setSeconds(&c.Engine.CheckInterval),
 		},
 		{
 			"heartbeat_interval_seconds", "HEARTBEAT_INTERVAL_SECONDS", "", "SECONDS", "",
 			"time between heartbeats (default: a sixth of the timeout, at most 10)",
-			setSeconds(func(c *Config) *time.Duration { return &c.Engine.HeartbeatInterval }),
+			setSeconds(&c.Engine.HeartbeatInterval),
 		},
-		{"checkpoint_dir", "CHECKPOINT_DIR", "", "DIR|s3://…", "", "where blobs are stored (default: DATA/blobs)", setBlobs},
+		{"checkpoint_dir", "CHECKPOINT_DIR", "", "DIR|s3://…", "", "where blobs are stored (default: DATA/blobs)", c.setBlobs},
 		{
 			"checkpoint_retention_days", "CHECKPOINT_RETENTION_DAYS", "", "DAYS", "30", "age at which checkpoints are deleted",
-			setDays(func(c *Config) *time.Duration { return &c.Engine.Retention }),
+			setDays(&c.Engine.Retention),
 		},
+		{"event_retention_days", "EVENT_RETENTION_DAYS", "", "DAYS", "90", "age at which events are deleted", setDays(&c.Engine.EventRetention)},
 		{
-			"event_retention_days", "EVENT_RETENTION_DAYS", "", "DAYS", "90", "age at which events are deleted",
-			setDays(func(c *Config) *time.Duration { return &c.Engine.EventRetention }),
+			"compact", "KTRDR_COMPACT", "", "bool", "true",
+			"researches that are neither finalists nor pinned keep only figures; files are computed again on demand",
+			setBool(&c.Engine.NoCompaction, false),
 		},
-		{
-			"compact", "KTRDR_COMPACT", "", "bool", "true", "researches without a claim keep only figures; files are computed again on demand",
-			setBool(func(c *Config, v bool) { c.Engine.NoCompaction = !v }),
-		},
-		{"disk_reserve_mb", "KTRDR_DISK_RESERVE_MB", "", "MB", "1024", "free disk below which new work is refused; 0: no reserve", setReserve},
+		{"disk_reserve_mb", "KTRDR_DISK_RESERVE_MB", "", "MB", "1024", "free disk below which new work is refused; 0: no reserve", c.setReserve},
 		{
 			"checkpointing.backend", "CHECKPOINTING_BACKEND", "", "NAME", "",
-			"store of /threads: memory, sqlite or postgres (default: the main store)", setThreads,
+			"store of /threads: memory, sqlite or postgres (default: the main store)", c.setThreads,
 		},
 		{
-			"checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "", "its file or URL",
-			setText(func(c *Config) *string { return &c.Threads.Path }),
+			"checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "",
+			"database of the checkpointing backend: a file or a URL", setText(&c.Threads.Path),
 		},
 		{
 			"checkpointing.auto_checkpoint", "AUTO_CHECKPOINT", "", "bool", "true", "checkpoint periodically by time",
-			setBool(func(c *Config, v bool) { c.NoAutoCheckpoint = !v }),
+			setBool(&c.NoAutoCheckpoint, false),
 		},
 		{
 			"checkpointing.checkpoint_interval_seconds", "CHECKPOINT_INTERVAL_SECONDS", "", "SECONDS", "300", "time between periodic checkpoints",
-			setSeconds(func(c *Config) *time.Duration { return &c.CheckpointEvery }),
+			setSeconds(&c.CheckpointEvery),
 		},
 	}
 }
@@ -200,7 +202,7 @@ func configFrom(from sources) (Config, error) {
 		c        Config
 		problems []error
 	)
-	for _, s := range Settings() {
+	for _, s := range c.settings() {
 		g, ok := from.find(s.Key)
 		if !ok {
 			if s.Default == "" {
@@ -208,7 +210,7 @@ func configFrom(from sources) (Config, error) {
 			}
 			g = Given{s.Default, "default of " + s.Key}
 		}
-		if err := s.set(&c, strings.TrimSpace(g.Text)); err != nil {
+		if err := s.set(strings.TrimSpace(g.Text)); err != nil {
 			problems = append(problems, fmt.Errorf("%s=%s: %w", g.Where, g.shown(), err))
 		}
 	}
@@ -218,22 +220,34 @@ func configFrom(from sources) (Config, error) {
 	return c, c.Validate()
 }
 
-func setText(field func(*Config) *string) func(*Config, string) error {
-	return func(c *Config, text string) error { *field(c) = text; return nil }
+func setText(to *string) func(string) error {
+	return func(text string) error { *to = text; return nil }
 }
 
-func setBool(set func(*Config, bool)) func(*Config, string) error {
-	return func(c *Config, text string) error {
+// setBool sets a switch, or its opposite.
+func setBool(to *bool, on bool) func(string) error {
+	return func(text string) error {
 		v, err := strconv.ParseBool(strings.ToLower(text))
 		if err != nil {
 			return errors.New("must be true or false")
 		}
-		set(c, v)
+		*to = v == on
 		return nil
 	}
 }
 
-// Bounds of what is given as a number of seconds or days: nobody means more,
+func setCount(to *int, least, most int) func(string) error {
+	return func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return fmt.Errorf("must be a whole number from %d to %d", least, most)
+		}
+		*to = n
+		return nil
+	}
+}
+
+// Bounds of what is given as a number of seconds or days: no user means more,
 // and sums and small multiples of them are still Durations.
 const (
 	day     = 24 * time.Hour
@@ -255,13 +269,10 @@ func positive(text string, unit, most time.Duration) (time.Duration, error) {
 	return max(time.Duration(n*float64(unit)), time.Microsecond), nil
 }
 
-func setSeconds(field func(*Config) *time.Duration) func(*Config, string) error {
-	return func(c *Config, text string) (err error) {
-		*field(c), err = positive(text, time.Second, year)
-		return err
-	}
+func setSeconds(to *time.Duration) func(string) error {
+	return func(text string) (err error) { *to, err = positive(text, time.Second, year); return err }
 }
 
-func setDays(field func(*Config) *time.Duration) func(*Config, string) error {
-	return func(c *Config, text string) (err error) { *field(c), err = Days(text); return err }
+func setDays(to *time.Duration) func(string) error {
+	return func(text string) (err error) { *to, err = Days(text); return err }
 }

@@ -42,7 +42,7 @@ func OpenStorage(ctx context.Context, cfg Config) (Storage, error) {
 // MakeStorage opens the database and the blobs, and makes them where they are
 // missing.
 func MakeStorage(ctx context.Context, cfg Config) (Storage, error) {
-	return openStorageWith(ctx, cfg, sqlstore.Config{URL: cfg.Database(), Plans: Plans(), MayMigrate: cfg.mayMigrate})
+	return openStorageWith(ctx, cfg, sqlstore.Config{URL: cfg.Database(), Types: Types(), MayMigrate: cfg.mayMigrate})
 }
 
 // mayMigrate refuses to change the schema under a backend that runs on the data
@@ -115,7 +115,7 @@ func foreignBlobs(cfg Config) error {
 	return ktrdr.Errorf(ktrdr.CodeMismatch,
 		"%s holds blobs of another database, and the one at %s is new: name the right one with --db or KTRDR_DB, "+
 			"or restore a backup into this one with `ktrdr restore`; "+
-			"to begin anew, name an empty place for blobs with CHECKPOINT_DIR, or remove the old blobs", WithoutQuery(cfg.BlobRoot()),
+			"to start over, name an empty place for blobs with CHECKPOINT_DIR, or remove the old blobs", WithoutQuery(cfg.BlobRoot()),
 		WithoutSecrets(cfg.Database()))
 }
 
@@ -170,7 +170,8 @@ func WrongBlobs(cfg Config, status sqlstore.Status, found blob.Found) string {
 	case !found.There:
 		return fmt.Sprintf("this database belongs to the blob root %s, and %s does not exist", status.BlobRoot, at)
 	case found.Identity == "":
-		return fmt.Sprintf("this database belongs to the blob root %s, and %s is not a blob root: it has no file named identity", status.BlobRoot, at)
+		return fmt.Sprintf("this database belongs to the blob root %s, and %s is not a blob root: it has no file named identity",
+			status.BlobRoot, at)
 	}
 	return fmt.Sprintf("this database belongs to the blob root %s, and %s is another", status.BlobRoot, at)
 }

@@ -89,7 +89,6 @@ func WriteFile(name string, write func(io.Writer) error) (size int64, err error)
 	return size, err
 }
 
-// unwritable says why a file that the user named cannot be written.
 func unwritable(name string, err error) error {
 	dir := filepath.Dir(name)
 	switch _, system := errors.AsType[*fs.PathError](err); {
@@ -109,8 +108,8 @@ func unwritable(name string, err error) error {
 // wrong is a setting or an argument that must be changed.
 func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInvalid, format, args...) }
 
-// innermost is the error that started it all.
-func innermost(err error) error {
+// Innermost is the error that started it all.
+func Innermost(err error) error {
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil {

@@ -87,7 +87,6 @@ func runEndedOf(r *ktrdr.Run) RunEnded {
 	return m
 }
 
-// run tells of runs until ctx ends.
 func (h *webhook) run(ctx context.Context) error {
 	if h.url == "" {
 		return nil
@@ -108,7 +107,6 @@ func (h *webhook) run(ctx context.Context) error {
 	}
 }
 
-// tellAll tells of every run that is due.
 func (h *webhook) tellAll(ctx context.Context) error {
 	for {
 		run, err := h.runs.RunToTell(ctx, hookLease)

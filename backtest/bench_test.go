@@ -48,7 +48,7 @@ func BenchmarkRun(b *testing.B) {
 			engine, plain, figures := time.Hour, time.Hour, time.Hour
 			var o *oracle
 			for b.Loop() {
-				var st State
+				var st RunState
 				engine = min(engine, took(func() {
 					if err := Run(bars, c.signals, c.cfg, &st, benchBars); err != nil {
 						b.Fatal(err)

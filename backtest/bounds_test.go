@@ -23,7 +23,7 @@ func TestRun_ExactlyABillionthOfTheCapitalIsRuin(t *testing.T) {
 
 func TestState_OfARuinedRunSurvivesStorage(t *testing.T) {
 	d := drawn{series(calm, calm, row{300, 310, 290, 300}, calm), []Signal{Sell, Hold, Hold, Buy}, Config{PositionSize: 1, AllowShort: true}}
-	var st State
+	var st RunState
 	if err := Run(d.bars, d.signals, d.cfg, &st, 4); err != nil || !st.Ruined {
 		t.Fatalf("ruined %v, %v; want a ruined run", st.Ruined, err)
 	}
@@ -31,14 +31,14 @@ func TestState_OfARuinedRunSurvivesStorage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read State
+	var read RunState
 	if err := read.UnmarshalBinary(b); err != nil || !read.Ruined || read.Bar != st.Bar || !slices.Equal(read.Trades, st.Trades) {
 		t.Errorf("%+v, %v; want %+v", read, err, st)
 	}
-	for name, change := range map[string]func(*State){
-		"an order":    func(st *State) { st.Pending = Buy },
-		"a position":  func(st *State) { st.Holding.Units = 1 },
-		"no bars yet": func(st *State) { st.Bar, st.Equity, st.Trades, st.LastFill, st.LastTime = 0, nil, nil, -1, 0 },
+	for name, change := range map[string]func(*RunState){
+		"an order":    func(st *RunState) { st.Pending = Buy },
+		"a position":  func(st *RunState) { st.Holding.Units = 1 },
+		"no bars yet": func(st *RunState) { st.Bar, st.Equity, st.Trades, st.LastFill, st.LastTime = 0, nil, nil, -1, 0 },
 	} {
 		bad := st
 		change(&bad)

@@ -16,7 +16,6 @@ const (
 // rounding is not an account to go on trading with.
 const ruinShare = 1e-9
 
-// fill carries out the pending order at the open of bar i.
 func (e *engine) fill() error {
 	quote := e.open[e.i]
 	if !(quote >= leastPrice && quote <= mostPrice) {
@@ -34,7 +33,6 @@ func (e *engine) fill() error {
 	return nil
 }
 
-// enter opens a position at the quoted price.
 func (e *engine) enter(side Side, quote float64) {
 	price := float64(quote * (1 + float64(float64(side)*e.friction)))
 	q := e.quantity(price)

@@ -52,7 +52,7 @@ func CheckFills(run func(*market.Bars) (*Result, error), bars *market.Bars, cuts
 }
 
 // probed is how many trades lend CheckFills the bars of their fills. A cheat at
-// every third entry escapes so many with a chance of one in six hundred.
+// every third entry escapes that number of cuts with a chance of one in six hundred.
 const probed = 16
 
 // fillCuts picks the entry and exit bars of some trades, evenly among them.

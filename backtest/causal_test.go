@@ -81,7 +81,7 @@ func TestChecks_ReportWhatTheyCannotCheck(t *testing.T) {
 	bars := walk(1, 50, 0.01)
 	broken := errors.New("broken")
 	run := func(b *market.Bars) (*Result, error) { return Backtest(b, momentum(b), Config{}) }
-	onlyWhole := func(b *market.Bars) error {
+	onlyAll := func(b *market.Bars) error {
 		if b.Len() < 50 {
 			return broken
 		}
@@ -91,7 +91,7 @@ func TestChecks_ReportWhatTheyCannotCheck(t *testing.T) {
 		"a cut at the first bar": CheckFills(run, bars, []int{0}),
 		"a cut at the last":      CheckFills(run, bars, []int{49}),
 		"a run that fails":       CheckFills(func(*market.Bars) (*Result, error) { return nil, broken }, bars, cuts),
-		"a run that fails later": CheckFills(func(b *market.Bars) (*Result, error) { r, _ := run(b); return r, onlyWhole(b) }, bars, []int{20}),
+		"a run that fails later": CheckFills(func(b *market.Bars) (*Result, error) { r, _ := run(b); return r, onlyAll(b) }, bars, []int{20}),
 	} {
 		if _, ok := errors.AsType[*LookAheadError](err); err == nil || ok {
 			t.Errorf("%s: error is %v, want one that is no look-ahead", name, err)

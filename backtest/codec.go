@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 )
 
 // Encode writes the result as a columns file: config and metrics as JSON, then
@@ -30,7 +29,7 @@ func (r *Result) Encode() ([]byte, error) {
 	return w.finish(), nil
 }
 
-// sizeOf is about as long as a file of so many bars and trades gets.
+// sizeOf is about the size of a file with that number of bars and trades.
 func sizeOf(bars, trades int) int { return 20*bars + 98*trades + 4096 }
 
 // Decode reads what Encode wrote. Anything else is ErrCorrupt; what it accepts
@@ -76,14 +75,7 @@ func takeJSON(r *reader, name string, into any) {
 	}
 }
 
-func finite(xs ...float64) bool {
-	for _, x := range xs {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
-}
+func finite(xs ...float64) bool { return notFinite(xs) < 0 }
 
 // The columns of trades, in their order.
 var (
@@ -101,17 +93,6 @@ func (t *Trade) sums() [8]*float64 {
 	return [...]*float64{&t.Quantity, &t.EntryPrice, &t.ExitPrice, &t.Gross, &t.Costs, &t.Net, &t.MAE, &t.MFE}
 }
 
-// told says whether every sum is a number.
-func (t *Trade) told() bool {
-	for _, x := range t.sums() {
-		if !finite(*x) {
-			return false
-		}
-	}
-	return true
-}
-
-// column copies one field of every trade out.
 func column[T any](trades []Trade, field func(*Trade) *T) []T {
 	out := make([]T, len(trades))
 	for k := range trades {
@@ -153,7 +134,7 @@ func fields[T value](r *reader, trades *[]Trade, name string, field func(*Trade)
 	}
 }
 
-// takeTrades reads trades that happened within so many bars.
+// takeTrades reads trades that happened within the first bars.
 func takeTrades(r *reader, bars int) []Trade {
 	var trades []Trade
 	for j, name := range tradeTimes {
@@ -175,7 +156,7 @@ func takeTrades(r *reader, bars int) []Trade {
 		t := &trades[k]
 		inside := t.EntryBar >= 0 && t.EntryBar <= t.ExitBar && int(t.ExitBar) < bars
 		known := (t.Side == Long || t.Side == Short) && t.Reason.known()
-		if !inside || !known || !t.told() {
+		if !inside || !known || !finite(t.Quantity, t.EntryPrice, t.ExitPrice, t.Gross, t.Costs, t.Net, t.MAE, t.MFE) {
 			r.err = corrupt("trade %d is impossible: %+v", k, *t)
 			return nil
 		}

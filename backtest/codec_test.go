@@ -28,7 +28,7 @@ func TestEncode_SurvivesAndIsDeterministic(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			rt.Fatalf("the result read differs from the one written:\n%s", diff)
 		}
-		if h, err := want.Hash(); err != nil || h != sha256.Sum256(b[:len(b)-sha256.Size]) {
+		if h, err := hashOf(want); err != nil || h != sha256.Sum256(b[:len(b)-sha256.Size]) {
 			rt.Fatalf("hash is %x, %v; want that of the bytes", h, err)
 		}
 	})
@@ -36,7 +36,7 @@ func TestEncode_SurvivesAndIsDeterministic(t *testing.T) {
 
 func TestHash_CoversEverything(t *testing.T) {
 	hash := func(r *Result) [sha256.Size]byte {
-		h, err := r.Hash()
+		h, err := hashOf(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestHash_CoversEverything(t *testing.T) {
 func TestHash_IsTheSameOnEveryMachine(t *testing.T) {
 	d := handMade()
 	d.bars.Timeframe = "" // nothing per year: that arithmetic has tests of its own
-	h, err := d.run(t).Hash()
+	h, err := hashOf(d.run(t))
 	const want = "e068b6ca8aea20b0ecd63032321b82c660177d55f616079b9c5bcb8408897888"
 	if got := hex.EncodeToString(h[:]); err != nil || got != want {
 		t.Errorf("hash is %s, %v; want %s", got, err, want)
@@ -121,8 +121,8 @@ func TestDecode_RefusesDamage(t *testing.T) {
 
 func TestState_RefusesWhatNoRunLeft(t *testing.T) {
 	d := handMade()
-	stop := func(change func(*State)) []byte {
-		var st State
+	stop := func(change func(*RunState)) []byte {
+		var st RunState
 		if err := Run(d.bars, d.signals, d.cfg, &st, 8); err != nil {
 			t.Fatal(err)
 		}
@@ -133,19 +133,19 @@ func TestState_RefusesWhatNoRunLeft(t *testing.T) {
 		}
 		return b
 	}
-	for name, change := range map[string]func(*State){
-		"another bar":          func(st *State) { st.Bar = 7 },
-		"an unknown order":     func(st *State) { st.Pending = 2 },
-		"a fill to come":       func(st *State) { st.LastFill = 8 },
-		"an entry to come":     func(st *State) { st.Holding.Bar = 8 },
-		"infinite cash":        func(st *State) { st.Cash = math.Inf(1) },
-		"a stop of NaN":        func(st *State) { st.Holding.Stop = math.NaN() },
-		"defaults left out":    func(st *State) { st.Config.SizeMode, st.Config.PositionSize = "", 0 },
-		"a bad configuration":  func(st *State) { st.Config.Commission = 1 },
-		"no configuration":     func(st *State) { st.Config = Config{} },
-		"ruin with a position": func(st *State) { st.Ruined = true },
+	for name, change := range map[string]func(*RunState){
+		"another bar":          func(st *RunState) { st.Bar = 7 },
+		"an unknown order":     func(st *RunState) { st.Pending = 2 },
+		"a fill to come":       func(st *RunState) { st.LastFill = 8 },
+		"an entry to come":     func(st *RunState) { st.Holding.Bar = 8 },
+		"infinite cash":        func(st *RunState) { st.Cash = math.Inf(1) },
+		"a stop of NaN":        func(st *RunState) { st.Holding.Stop = math.NaN() },
+		"defaults left out":    func(st *RunState) { st.Config.SizeMode, st.Config.PositionSize = "", 0 },
+		"a bad configuration":  func(st *RunState) { st.Config.Commission = 1 },
+		"no configuration":     func(st *RunState) { st.Config = Config{} },
+		"ruin with a position": func(st *RunState) { st.Ruined = true },
 	} {
-		st := State{Bar: 3}
+		st := RunState{Bar: 3}
 		if err := st.UnmarshalBinary(stop(change)); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: error is %v, want ErrCorrupt", name, err)
 		}
@@ -153,11 +153,11 @@ func TestState_RefusesWhatNoRunLeft(t *testing.T) {
 			t.Errorf("%s: the state was changed", name)
 		}
 	}
-	var st State
-	if err := st.UnmarshalBinary(stop(func(*State) {})); err != nil || st.Bar != 8 {
+	var st RunState
+	if err := st.UnmarshalBinary(stop(func(*RunState) {})); err != nil || st.Bar != 8 {
 		t.Errorf("the unchanged state: %v at bar %d", err, st.Bar)
 	}
-	if b, err := (&State{}).MarshalBinary(); err != nil || st.UnmarshalBinary(b) != nil {
+	if b, err := (&RunState{}).MarshalBinary(); err != nil || st.UnmarshalBinary(b) != nil {
 		t.Errorf("a run that has not begun does not survive storage: %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzState(f *testing.F) {
 	d := handMade()
 	for _, until := range []int{0, 5, 8, 12} {
-		var st State
+		var st RunState
 		if err := Run(d.bars, d.signals, d.cfg, &st, until); err != nil {
 			f.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func FuzzState(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		b := sealed(body)
-		var st State
+		var st RunState
 		if st.UnmarshalBinary(b) != nil {
 			return
 		}
@@ -208,4 +208,8 @@ func FuzzState(f *testing.F) {
 			_, _ = Finish(d.bars, &st)
 		}
 	})
+}
+
+func hashOf(r *Result) ([sha256.Size]byte, error) {
+	return (&Portfolio{Accounts: []Account{{Result: r}}}).Hash()
 }

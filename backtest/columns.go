@@ -47,7 +47,6 @@ type value interface {
 	int8 | int32 | int64 | float32 | float64 | uint8
 }
 
-// typeOf gives the code and the size of a column's values.
 func typeOf[T value]() (code uint32, size int) {
 	switch any(*new(T)).(type) {
 	case int8:
@@ -149,8 +148,8 @@ func take[T value](r *reader, name string) []T {
 		return nil
 	}
 	used := int(count) * size
-	whole := (used + align - 1) / align * align
-	if whole > len(r.b) || len(bytes.Trim(r.b[used:whole], "\x00")) > 0 {
+	taken := (used + align - 1) / align * align
+	if taken > len(r.b) || len(bytes.Trim(r.b[used:taken], "\x00")) > 0 {
 		r.err = corrupt("column %s is not padded with zeros", name)
 		return nil
 	}
@@ -158,12 +157,12 @@ func take[T value](r *reader, name string) []T {
 	if _, err := binary.Decode(r.b[:used], binary.LittleEndian, values); err != nil {
 		r.err = corrupt("column %s: %v", name, err)
 	}
-	r.b = r.b[whole:]
+	r.b = r.b[taken:]
 	r.columns--
 	return values
 }
 
-// done says what went wrong, or what is left that nobody asked for.
+// done says what went wrong, or that something is left over.
 func (r *reader) done() error {
 	if r.err == nil && (r.columns != 0 || len(r.b) != 0) {
 		r.err = corrupt("%d columns and %d bytes are left over", r.columns, len(r.b))

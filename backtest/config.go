@@ -1,6 +1,7 @@
 package backtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,17 +60,11 @@ const (
 
 // complete fills in the defaults and says everything that is wrong.
 func (c Config) complete() (Config, error) {
-	if c.InitialCapital == 0 {
-		c.InitialCapital = defCapital
-	}
-	if c.SizeMode == "" {
-		c.SizeMode = Fraction
-	}
-	if c.SizeMode == Fraction && c.PositionSize == 0 {
-		c.PositionSize = defSize
-	}
-	if c.Leverage == 0 {
-		c.Leverage = 1
+	c.InitialCapital = cmp.Or(c.InitialCapital, defCapital)
+	c.SizeMode = cmp.Or(c.SizeMode, Fraction)
+	c.Leverage = cmp.Or(c.Leverage, 1)
+	if c.SizeMode == Fraction {
+		c.PositionSize = cmp.Or(c.PositionSize, defSize)
 	}
 	return c, c.validate()
 }

@@ -134,7 +134,7 @@ func TestRun_TheOutermostPrices(t *testing.T) {
 func TestRun_NamesTheBarWhoseEquityIsNoNumber(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 		bars := series(calm, calm, row{100, 101, 99, bad}, calm)
-		var st State
+		var st RunState
 		signals := []Signal{Buy, Hold, Hold, Hold}
 		if err := Run(bars, signals, Config{}, &st, 2); err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestRun_NamesTheBarWhoseEquityIsNoNumber(t *testing.T) {
 
 func TestRun_OtherBarsAreNamedByTheirLast(t *testing.T) {
 	bars := series(calm, calm, calm, calm)
-	var st State
+	var st RunState
 	if err := Run(bars, make([]Signal, 4), Config{}, &st, 3); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestMeasure_Trades(t *testing.T) {
 	}
 }
 
-func TestShare_OfOneIsTheWhole(t *testing.T) {
+func TestShare_OfOneIsAll(t *testing.T) {
 	if got := (Config{}).Share(1); got != (Config{}) {
 		t.Errorf("the share of one account is %+v, want it unchanged", got)
 	}

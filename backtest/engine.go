@@ -15,7 +15,7 @@ import (
 // through storage or not: how a run is cut into calls leaves no trace.
 //
 // After an error the state is not to be gone on with.
-func Run(bars *market.Bars, signals []Signal, cfg Config, st *State, until int) error {
+func Run(bars *market.Bars, signals []Signal, cfg Config, st *RunState, until int) error {
 	cfg, err := cfg.complete()
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func Run(bars *market.Bars, signals []Signal, cfg Config, st *State, until int) 
 
 // notFinite is the index of the first NaN or infinity, or -1.
 func notFinite(xs []float64) int {
-	return slices.IndexFunc(xs, func(x float64) bool { return !finite(x) })
+	return slices.IndexFunc(xs, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
 func checkColumns(b *market.Bars) error {
@@ -69,7 +69,7 @@ func checkColumns(b *market.Bars) error {
 func checkSignals(signals []Signal, from, until int) error {
 	for i, s := range signals[from:until] {
 		if s < Sell || s > Buy {
-			return fmt.Errorf("signal %d at bar %d is none of %d, %d and %d", s, from+i, Sell, Hold, Buy)
+			return fmt.Errorf("signal %d at bar %d is not one of %d, %d and %d", s, from+i, Sell, Hold, Buy)
 		}
 	}
 	return nil
@@ -79,7 +79,7 @@ func checkSignals(signals []Signal, from, until int) error {
 // each a tight loop over bars in which nothing happens but marking; the broker
 // does what happens in between.
 type engine struct {
-	*State
+	*RunState
 	time                           []int64
 	open, high, low, close, equity []float64
 	signals                        []Signal
@@ -89,9 +89,9 @@ type engine struct {
 	separation int64 // seconds
 }
 
-func newEngine(b *market.Bars, signals []Signal, st *State, until int) *engine {
+func newEngine(b *market.Bars, signals []Signal, st *RunState, until int) *engine {
 	return &engine{
-		State: st, i: st.Bar, until: until,
+		RunState: st, i: st.Bar, until: until,
 		time: b.Time, open: b.Open, high: b.High, low: b.Low, close: b.Close, equity: st.Equity, signals: signals,
 		friction: st.Config.friction(), separation: int64(st.Config.MinSeparation / time.Second),
 	}
@@ -171,7 +171,7 @@ func (e *engine) long() {
 			if x >= target {
 				e.i = from + k
 				if e.open[e.i] >= target {
-					lo = least(h.Low, low[:k]) // left before this bar's low
+					lo = slices.Min(append(low[:k:k], h.Low)) // left before this bar's low
 				}
 				h.Low, h.High = lo, hi
 				e.exit(max(e.open[e.i], target), OnTarget)
@@ -213,7 +213,7 @@ func (e *engine) short() {
 			if x <= target {
 				e.i = from + k
 				if e.open[e.i] <= target {
-					hi = most(h.High, high[:k])
+					hi = slices.Max(append(high[:k:k], h.High))
 				}
 				h.Low, h.High = lo, hi
 				e.exit(min(e.open[e.i], target), OnTarget)
@@ -229,20 +229,6 @@ func (e *engine) short() {
 		}
 	}
 	h.Low, h.High, e.i = lo, hi, e.until
-}
-
-func least(x float64, more []float64) float64 {
-	for _, y := range more {
-		x = min(x, y)
-	}
-	return x
-}
-
-func most(x float64, more []float64) float64 {
-	for _, y := range more {
-		x = max(x, y)
-	}
-	return x
 }
 
 // decide makes the signal of the bar just marked an order, unless the last

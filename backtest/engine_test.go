@@ -238,7 +238,7 @@ func TestRun_Ruin(t *testing.T) {
 func TestRun_ARuinedRunStaysEnded(t *testing.T) {
 	bars := series(calm, calm, row{300, 310, 290, 300}, calm)
 	signals, cfg := []Signal{Sell, Hold, Hold, Hold}, Config{PositionSize: 1, AllowShort: true}
-	var st State
+	var st RunState
 	for range 2 {
 		if err := Run(bars, signals, cfg, &st, 4); err != nil {
 			t.Fatal(err)
@@ -260,13 +260,13 @@ func TestRun_Refuses(t *testing.T) {
 		{"no bars", func() error { _, err := Backtest(series(), nil, Config{}); return err }, "there are none"},
 		{"signals for other bars", func() error { _, err := Backtest(good(), hold[:2], Config{}); return err }, "2 signals do not fit 3 bars"},
 		{"an unknown signal", func() error { _, err := Backtest(good(), []Signal{0, 2, 0}, Config{}); return err }, "signal 2 at bar 1"},
-		{"a bar past the end", func() error { return Run(good(), hold, Config{}, &State{}, 4) }, "there are 3 bars"},
-		{"too few signals", func() error { return Run(good(), hold[:1], Config{}, &State{}, 2) }, "only 1 signals"},
-		{"a start after the end", func() error { return Run(good(), hold, Config{StartBar: 3}, &State{}, 3) }, "only 3 bars"},
+		{"a bar past the end", func() error { return Run(good(), hold, Config{}, &RunState{}, 4) }, "there are 3 bars"},
+		{"too few signals", func() error { return Run(good(), hold[:1], Config{}, &RunState{}, 2) }, "only 1 signals"},
+		{"a start after the end", func() error { return Run(good(), hold, Config{StartBar: 3}, &RunState{}, 3) }, "only 3 bars"},
 		{"columns of different lengths", func() error {
 			b := good()
 			b.Low = b.Low[:2]
-			return Run(b, hold, Config{}, &State{}, 3)
+			return Run(b, hold, Config{}, &RunState{}, 3)
 		}, "different lengths"},
 		{"a fill at no price", func() error {
 			_, err := Backtest(series(calm, row{math.NaN(), 1, 1, 1}, calm), []Signal{Buy, 0, 0}, Config{})
@@ -277,14 +277,14 @@ func TestRun_Refuses(t *testing.T) {
 			return err
 		}, "equity at bar 2"},
 		{"another configuration than before", func() error {
-			var st State
+			var st RunState
 			if err := Run(good(), hold, Config{}, &st, 1); err != nil {
 				return err
 			}
 			return Run(good(), hold, Config{Flip: true}, &st, 2)
 		}, "another configuration"},
 		{"other bars than before", func() error {
-			var st State
+			var st RunState
 			if err := Run(good(), hold, Config{}, &st, 2); err != nil {
 				return err
 			}
@@ -293,14 +293,14 @@ func TestRun_Refuses(t *testing.T) {
 			return Run(b, hold, Config{}, &st, 3)
 		}, "other bars"},
 		{"to finish before the end", func() error {
-			var st State
+			var st RunState
 			if err := Run(good(), hold, Config{}, &st, 2); err != nil {
 				return err
 			}
 			_, err := Finish(good(), &st)
 			return err
 		}, "before bar 2 of 3"},
-		{"to finish what never began", func() error { _, err := Finish(series(), &State{}); return err }, "before bar 0 of 0"},
+		{"to finish what never began", func() error { _, err := Finish(series(), &RunState{}); return err }, "before bar 0 of 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := c.run(); err == nil || !strings.Contains(err.Error(), c.want) {

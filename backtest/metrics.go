@@ -62,14 +62,6 @@ type Metrics struct {
 
 const percent = 100
 
-// figure is x, or nothing if x is not a number that can be told.
-func figure(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
-}
-
 // Measure computes the figures from the equity at each close, which begins
 // with the capital before the first trade, from the closed trades, and from
 // the number of bars in a year, 0 if unknown. What needs prices is left null.
@@ -78,17 +70,21 @@ func Measure(equity []float64, trades []Trade, barsPerYear float64) (Metrics, er
 		return Metrics{}, fmt.Errorf("metrics: the equity curve is empty")
 	}
 	for i, x := range [2]float64{equity[0], equity[len(equity)-1]} {
-		if math.IsNaN(x) || math.IsInf(x, 0) || i == 0 && x <= 0 {
+		if !finite(x) || i == 0 && x <= 0 {
 			return Metrics{}, fmt.Errorf("metrics: the equity curve goes from %v to %v; it must begin above 0 and hold numbers only", equity[0], x)
 		}
 	}
 	r := newMoments(equity)
-	if math.IsNaN(r.Mean) || math.IsInf(r.Mean, 0) {
-		return Metrics{}, fmt.Errorf("metrics: the equity at %s is not a number; check the bars there", firstBad(equity))
+	if !finite(r.Mean) {
+		at := "some bar" // numbers all, but too far apart for a return
+		if i := notFinite(equity); i >= 0 {
+			at = fmt.Sprintf("bar %d of the curve", i)
+		}
+		return Metrics{}, fmt.Errorf("metrics: the equity at %s is not a number; check the bars there", at)
 	}
 	m := Metrics{Bars: len(equity), InitialCapital: equity[0], FinalEquity: equity[len(equity)-1]}
 	if barsPerYear > 0 {
-		m.BarsPerYear = figure(barsPerYear)
+		m.BarsPerYear = num.Finite(barsPerYear)
 	}
 	m.TotalReturn = m.FinalEquity - m.InitialCapital
 	m.TotalReturnPct = m.TotalReturn / m.InitialCapital * percent
@@ -98,24 +94,14 @@ func Measure(equity []float64, trades []Trade, barsPerYear float64) (Metrics, er
 	if periods := len(equity) - 1; periods > 0 {
 		held := 0
 		for k := range trades {
-			held += trades[k].bars()
+			held += trades[k].Bars()
 		}
-		m.Exposure = figure(float64(held) / float64(periods))
+		m.Exposure = num.Finite(float64(held) / float64(periods))
 	}
 	m.turnover(equity, trades)
 	return m, nil
 }
 
-func firstBad(equity []float64) string {
-	for i, x := range equity {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Sprintf("bar %d of the curve", i)
-		}
-	}
-	return "some bar" // numbers all, but too far apart for a return
-}
-
-// returns sets what follows from the returns per bar.
 func (m *Metrics) returns(r moments, barsPerYear float64) {
 	if r.N < 1 {
 		return
@@ -124,9 +110,9 @@ func (m *Metrics) returns(r moments, barsPerYear float64) {
 		years := float64(r.N) / barsPerYear
 		switch growth := m.FinalEquity / m.InitialCapital; {
 		case growth <= 0:
-			m.AnnualizedReturn = figure(-1)
+			m.AnnualizedReturn = num.Finite(-1)
 		default:
-			m.AnnualizedReturn = figure(num.Exp(num.Log(growth)/years) - 1)
+			m.AnnualizedReturn = num.Finite(num.Exp(num.Log(growth)/years) - 1)
 		}
 	}
 	if r.N < 2 {
@@ -134,18 +120,18 @@ func (m *Metrics) returns(r moments, barsPerYear float64) {
 	}
 	sd, year := r.Deviation(), math.Sqrt(barsPerYear)
 	if barsPerYear > 0 {
-		m.Volatility = figure(sd * year)
+		m.Volatility = num.Finite(sd * year)
 	}
 	if !r.vary() {
 		return
 	}
-	m.Skew, m.Kurtosis = figure(r.Skew()), figure(r.Kurtosis())
+	m.Skew, m.Kurtosis = num.Finite(r.Skew()), num.Finite(r.Kurtosis())
 	if barsPerYear <= 0 {
 		return
 	}
-	m.Sharpe = figure(r.Mean / sd * year)
+	m.Sharpe = num.Finite(r.Mean / sd * year)
 	if down := r.downside(); down > 0 {
-		m.Sortino = figure(r.Mean / down * year)
+		m.Sortino = num.Finite(r.Mean / down * year)
 	}
 }
 
@@ -169,13 +155,12 @@ func (m *Metrics) drawdown(equity []float64) {
 	if deepest == 0 {
 		return
 	}
-	m.RecoveryFactor = figure(m.TotalReturn / deepest)
+	m.RecoveryFactor = num.Finite(m.TotalReturn / deepest)
 	if m.AnnualizedReturn != nil {
-		m.Calmar = figure(*m.AnnualizedReturn / worst)
+		m.Calmar = num.Finite(*m.AnnualizedReturn / worst)
 	}
 }
 
-// turnover sets the traded value over the mean equity.
 func (m *Metrics) turnover(equity []float64, trades []Trade) {
 	var sum, traded float64
 	for _, x := range equity {
@@ -186,6 +171,6 @@ func (m *Metrics) turnover(equity []float64, trades []Trade) {
 		traded += float64(t.Quantity*t.EntryPrice) + float64(t.Quantity*t.ExitPrice)
 	}
 	if mean := sum / float64(len(equity)); mean > 0 {
-		m.Turnover = figure(traded / mean)
+		m.Turnover = num.Finite(traded / mean)
 	}
 }

@@ -25,7 +25,7 @@ func newMoments(equity []float64) (r moments) {
 	for _, x := range equity[1:] {
 		v := change(last, x)
 		sum += v
-		loss := (v - math.Abs(v)) / 2 // v if negative, else 0, without a branch that nobody can predict
+		loss := (v - math.Abs(v)) / 2 // v if negative, else 0, without a branch that cannot be predicted
 		negative += float64(loss * loss)
 		last = x
 	}

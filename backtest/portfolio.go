@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // Portfolio is one account per symbol. Each begins with the same share of the
@@ -203,10 +204,10 @@ func (m *Metrics) addAccounts(accounts []Account) {
 	n := float64(len(accounts))
 	m.Exposure = nil
 	if exposed {
-		m.Exposure = figure(exposure / n)
+		m.Exposure = num.Finite(exposure / n)
 	}
 	if held {
-		m.BuyAndHoldReturn, m.BuyAndHoldReturnPct = figure(hold), figure(holdPct/n)
+		m.BuyAndHoldReturn, m.BuyAndHoldReturnPct = num.Finite(hold), num.Finite(holdPct/n)
 	}
 }
 

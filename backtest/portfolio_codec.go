@@ -10,7 +10,6 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// portfolioHead is the first column of a portfolio's file.
 type portfolioHead struct {
 	Timeframe market.Timeframe `json:"timeframe"`
 	Symbols   []string         `json:"symbols"` // of the accounts, in their order

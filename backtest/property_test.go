@@ -25,7 +25,7 @@ func TestRun_InterruptedAnywhereEndsWithTheSameBits(t *testing.T) {
 		d := draw(rt)
 		want := encode(rt, d.run(rt))
 
-		st := &State{}
+		st := &RunState{}
 		for st.Bar < d.bars.Len() && !st.Ruined {
 			until := rapid.IntRange(st.Bar, d.bars.Len()).Draw(rt, "until")
 			if err := Run(d.bars, d.signals[:until], d.cfg, st, until); err != nil {
@@ -41,7 +41,7 @@ func TestRun_InterruptedAnywhereEndsWithTheSameBits(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			st = &State{}
+			st = &RunState{}
 			if err := st.UnmarshalBinary(b); err != nil {
 				rt.Fatal(err)
 			}

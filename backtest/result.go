@@ -1,11 +1,11 @@
 package backtest
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // Result is a finished run. Its slices have one entry for each bar that was
@@ -26,7 +26,7 @@ func Backtest(bars *market.Bars, signals []Signal, cfg Config) (*Result, error) 
 	if len(signals) != bars.Len() {
 		return nil, fmt.Errorf("%d signals do not fit %d bars; there must be one for each", len(signals), bars.Len())
 	}
-	var st State
+	var st RunState
 	if err := Run(bars, signals, cfg, &st, bars.Len()); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func Backtest(bars *market.Bars, signals []Signal, cfg Config) (*Result, error) 
 // Finish leaves an open position at the last close, at full cost, and makes
 // the result of a run that has come to its last bar or its ruin. An order
 // still pending lapses. The state is used up: the result owns its slices.
-func Finish(bars *market.Bars, st *State) (*Result, error) {
+func Finish(bars *market.Bars, st *RunState) (*Result, error) {
 	n := bars.Len()
 	if st.Config == (Config{}) || st.Bar != n && !st.Ruined {
 		return nil, fmt.Errorf("the run stands before bar %d of %d; run it to the end first", st.Bar, n)
@@ -94,16 +94,6 @@ func (m *Metrics) hold(bars *market.Bars, c Config) {
 	paid := bars.Open[first] * (1 + c.friction()) * (1 + c.Commission)
 	got := bars.Close[last] * (1 - c.friction()) * (1 - c.Commission)
 	rate := got/paid - 1
-	m.BuyAndHoldReturn = figure(rate * c.InitialCapital)
-	m.BuyAndHoldReturnPct = figure(rate * percent)
-}
-
-// Hash identifies the result: config, metrics, trades, curve and positions. It
-// is the digest with which Encode ends.
-func (r *Result) Hash() ([sha256.Size]byte, error) {
-	b, err := r.Encode()
-	if err != nil {
-		return [sha256.Size]byte{}, err
-	}
-	return [sha256.Size]byte(b[len(b)-sha256.Size:]), nil
+	m.BuyAndHoldReturn = num.Finite(rate * c.InitialCapital)
+	m.BuyAndHoldReturnPct = num.Finite(rate * percent)
 }

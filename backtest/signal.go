@@ -44,7 +44,7 @@ func FromProbabilities(p []float32, d Decision) ([]Signal, []float32, error) {
 	}
 	for _, s := range classes {
 		if s < Sell || s > Buy {
-			return nil, nil, fmt.Errorf("class signal %d is none of %d, %d and %d", s, Sell, Hold, Buy)
+			return nil, nil, fmt.Errorf("class signal %d is not one of %d, %d and %d", s, Sell, Hold, Buy)
 		}
 	}
 	rows := len(p) / len(classes)

@@ -7,7 +7,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// State is a run between two bars: all that the bars to come need from the
+// RunState is a run between two bars: all that the bars to come need from the
 // bars gone by. The zero State is a run that has not begun. It may be stored at
 // any bar with MarshalBinary; a run that goes on from what UnmarshalBinary
 // read ends with the same bits as one that was never interrupted.
@@ -15,9 +15,9 @@ import (
 //	zero ──Run──▶ Bar = until ──Run──▶ … ──▶ Bar = all ──Finish──▶ Result
 //	                 │
 //	                 └─ Ruined: no bar follows ──Finish──▶ Result
-type State struct {
+type RunState struct {
 	Config Config // with its defaults filled in; zero before the first Run
-	Bar    int    // the next bar; so many are done
+	Bar    int    // the next bar, and the number of bars done
 
 	Cash    float64 // the account's balance; equity is Cash + Holding.Units × close
 	Holding Holding
@@ -48,7 +48,7 @@ type Holding struct {
 }
 
 // begin readies the state for a run over bars up to until.
-func (st *State) begin(cfg Config, bars *market.Bars, until int) error {
+func (st *RunState) begin(cfg Config, bars *market.Bars, until int) error {
 	n := bars.Len()
 	if until < 0 || until > n {
 		return fmt.Errorf("run until bar %d: there are %d bars", until, n)
@@ -57,7 +57,7 @@ func (st *State) begin(cfg Config, bars *market.Bars, until int) error {
 		return fmt.Errorf("start_bar is %d, but there are only %d bars", cfg.StartBar, n)
 	}
 	if st.Config == (Config{}) {
-		*st = State{Config: cfg, Cash: cfg.InitialCapital, LastFill: -1, Equity: make([]float64, 0, n)}
+		*st = RunState{Config: cfg, Cash: cfg.InitialCapital, LastFill: -1, Equity: make([]float64, 0, n)}
 		return nil
 	}
 	if st.Config != cfg {
@@ -70,7 +70,7 @@ func (st *State) begin(cfg Config, bars *market.Bars, until int) error {
 }
 
 // grow makes room in the curve for the bars up to until.
-func (st *State) grow(until, all int) {
+func (st *RunState) grow(until, all int) {
 	if cap(st.Equity) < until {
 		longer := make([]float64, len(st.Equity), all)
 		copy(longer, st.Equity)

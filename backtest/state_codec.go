@@ -9,7 +9,7 @@ import (
 // MarshalBinary writes the state as a columns file: config as JSON, the
 // columns integers and numbers with the single values in the order of ints and
 // floats below, equity, and the columns of the trades.
-func (st *State) MarshalBinary() ([]byte, error) {
+func (st *RunState) MarshalBinary() ([]byte, error) {
 	config, err := json.Marshal(st.Config)
 	if err != nil {
 		return nil, fmt.Errorf("encode config: %w", err)
@@ -28,14 +28,14 @@ func (st *State) MarshalBinary() ([]byte, error) {
 	return w.finish(), nil
 }
 
-func (st *State) ints() []int64 {
+func (st *RunState) ints() []int64 {
 	return []int64{
 		int64(st.Bar), int64(st.Pending), int64(st.LastFill), int64(st.Unfilled), bit(st.Ruined), st.LastTime,
 		int64(st.Holding.Bar), bit(st.Holding.Ruin),
 	}
 }
 
-func (st *State) floats() []*float64 {
+func (st *RunState) floats() []*float64 {
 	h := &st.Holding
 	return []*float64{&st.Cash, &h.Units, &h.Quote, &h.Price, &h.Costs, &h.Stop, &h.Target, &h.Low, &h.High}
 }
@@ -49,9 +49,9 @@ func bit(b bool) int64 {
 
 // UnmarshalBinary reads what MarshalBinary wrote, bit for bit. Anything else
 // is ErrCorrupt and leaves the state as it was.
-func (st *State) UnmarshalBinary(b []byte) error {
+func (st *RunState) UnmarshalBinary(b []byte) error {
 	r := newReader(b, kindState)
-	var in State
+	var in RunState
 	takeJSON(r, "config", &in.Config)
 	ints := take[int64](r, "integers")
 	numbers := take[float64](r, "numbers")
@@ -78,7 +78,7 @@ func (st *State) UnmarshalBinary(b []byte) error {
 }
 
 // setInts is the inverse of ints.
-func (st *State) setInts(v []int64) error {
+func (st *RunState) setInts(v []int64) error {
 	n := int64(len(st.Equity))
 	ok := v[0] == n && v[1] >= -1 && v[1] <= 1 && v[2] >= -1 && v[2] < max(n, 1) && v[3] >= 0 && v[3] <= n &&
 		v[4]|1 == 1 && v[6] >= 0 && v[6] < max(n, 1) && v[7]|1 == 1
@@ -92,7 +92,7 @@ func (st *State) setInts(v []int64) error {
 
 // check holds a state that was read to what Run could have left. The stop and
 // the target may be infinite.
-func (st *State) check() error {
+func (st *RunState) check() error {
 	if st.Config == (Config{}) {
 		if st.Bar != 0 || len(st.Trades) != 0 || st.Ruined {
 			return corrupt("it has no configuration but %d bars", st.Bar)

@@ -106,9 +106,9 @@ type Trade struct {
 	MFE float64 `json:"mfe"`
 }
 
-// bars is the number of bars in which the position was held for some time. A
+// Bars is the number of bars in which the position was held for some time. A
 // bar at whose open a signal closed it is not one of them.
-func (t *Trade) bars() int {
+func (t *Trade) Bars() int {
 	n := int(t.ExitBar - t.EntryBar)
 	if t.Reason != OnSignal {
 		n++
@@ -116,5 +116,4 @@ func (t *Trade) bars() int {
 	return n
 }
 
-// value is the money that changed hands at entry.
 func (t *Trade) value() float64 { return t.Quantity * t.EntryPrice }

@@ -1,8 +1,11 @@
 package backtest
 
-import "math"
+import (
+	"math"
 
-// tally sums up trades of one kind.
+	"github.com/ktrdr/ktrdr/num"
+)
+
 type tally struct {
 	n                   int
 	net, hours, extreme float64
@@ -18,9 +21,8 @@ func (a *tally) add(net, hours float64) {
 }
 
 // mean is a sum over the trades, or nothing when there are none.
-func (a *tally) mean(sum float64) *float64 { return figure(sum / float64(a.n)) }
+func (a *tally) mean(sum float64) *float64 { return num.Finite(sum / float64(a.n)) }
 
-// trades sets what follows from the trades alone.
 func (m *Metrics) trades(trades []Trade) {
 	var all, wins, losses tally
 	for k := range trades {
@@ -42,7 +44,7 @@ func (m *Metrics) trades(trades []Trade) {
 	m.AvgLoss, m.AvgLossHoldingPeriod = losses.mean(losses.net), losses.mean(losses.hours)
 	m.LargestWin, m.LargestLoss = extreme(wins), extreme(losses)
 	if losses.n > 0 {
-		m.ProfitFactor = figure(wins.net / -losses.net)
+		m.ProfitFactor = num.Finite(wins.net / -losses.net)
 	}
 	m.TradeTStat = tradeTStat(trades)
 }
@@ -51,7 +53,7 @@ func extreme(a tally) *float64 {
 	if a.n == 0 {
 		return nil
 	}
-	return figure(a.extreme)
+	return num.Finite(a.extreme)
 }
 
 // tradeTStat asks whether the mean net return of a trade on its entry value
@@ -75,5 +77,5 @@ func tradeTStat(trades []Trade) *float64 {
 	if sd <= noise*math.Abs(mean) {
 		return nil
 	}
-	return figure(mean / (sd / math.Sqrt(n)))
+	return num.Finite(mean / (sd / math.Sqrt(n)))
 }

@@ -55,7 +55,7 @@ func Run(ctx context.Context, c Config) error {
 		c.Listing = 100_000
 	}
 	eng, err := engine.New(engine.Config{
-		Store: c.Store, Blobs: c.Blobs,
+		Types: dummy.Types(), Store: c.Store, Blobs: c.Blobs,
 		Backend:  ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
 		Settings: engine.Settings{OrphanTimeout: time.Hour, HeartbeatInterval: 10 * time.Second},
 	})
@@ -100,7 +100,7 @@ func (r *rig) crew(ctx context.Context, n int) (stop func(), err error) {
 }
 
 // ends is the engine's contract for local workers, with an ear for when what
-// was submitted has come to its end: the seed in a spec tells whose it is.
+// was submitted has ended: the seed in a spec tells whose it is.
 type ends struct {
 	engine.Local
 	seeds   atomic.Int64
@@ -141,7 +141,7 @@ func (e *ends) Claim(ctx context.Context, c ktrdr.ClaimRequest) (ktrdr.ClaimRepl
 	return reply, err
 }
 
-// Finish tells whoever waits when the last operation of a run has ended.
+// Finish wakes the waiting goroutine when the last operation of a run has ended.
 func (e *ends) Finish(ctx context.Context, f ktrdr.Finished) error {
 	err := e.Local.Finish(ctx, f)
 	e.mu.Lock()

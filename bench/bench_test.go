@@ -11,15 +11,15 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(labtest.Main(m, "")) }
 
 // BenchmarkEngine prints the engine's figures on both stores, each beside the
 // raw commits of the same store in the same run.
@@ -44,7 +44,7 @@ func onBoth(b *testing.B, measure func(b *testing.B, name, url, driver, raw stri
 func measure(b *testing.B, name, url, driver, raw string) {
 	b.Helper()
 	ctx := b.Context()
-	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan()}, Conns: 40})
+	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Types: dummy.Types(), Conns: 40})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func BenchmarkIdleBackend(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	in := install(b, build(b))
+	in := install(b)
 	defer in.stop()
 	in.serve()
 	<-time.After(3 * time.Second) // idle is what is left when the start is over

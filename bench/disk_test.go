@@ -14,6 +14,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -29,10 +30,10 @@ func BenchmarkDiskOfResearches(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	n, bin := *diskResearches, build(b)
-	whole, other := diskOf(b, bin, min(n, 40), "KTRDR_COMPACT=false")
+	n := *diskResearches
+	uncompacted, other := diskOf(b, min(n, 40), "KTRDR_COMPACT=false")
 	other.stop()
-	kept, in := diskOf(b, bin, n, "KTRDR_COMPACT=true")
+	kept, in := diskOf(b, n, "KTRDR_COMPACT=true")
 	const projected = 100_000
 	// The blob store keeps its empty directories, two levels of 256 each and the
 	// same in the trash. There are never more, so that they do not grow with n.
@@ -40,15 +41,16 @@ func BenchmarkDiskOfResearches(b *testing.B) {
 	gb := (float64(kept)*projected + directories) / 1e9
 	fmt.Printf("disk of a research               %.1f kB kept after %d on %d bars, %.1f kB without compaction: %.3f x; "+
 		"100,000 are %.2f GB with %.2f GB of directories%s\n",
-		float64(kept)/1e3, n, *diskBars, float64(whole)/1e3, float64(kept)/float64(whole), gb, directories/1e9, bench.Aim(gb <= 5, "<= 5 GB"))
+		float64(kept)/1e3, n, *diskBars, float64(uncompacted)/1e3, float64(kept)/float64(uncompacted), gb, directories/1e9,
+		bench.Aim(gb <= 5, "<= 5 GB"))
 	in.curves()
 	in.stop()
 }
 
 // diskOf researches and returns the bytes of disk that each research left; the
 // installation runs on.
-func diskOf(b *testing.B, bin string, n int, setting string) (perResearch int64, in *installation) {
-	in = install(b, bin)
+func diskOf(b *testing.B, n int, setting string) (perResearch int64, in *installation) {
+	in = install(b)
 	in.env = append(in.env, setting)
 	in.run("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", fmt.Sprint(*diskBars), "--seed", "7")
 	in.serve("--workers", "2")
@@ -68,18 +70,13 @@ func diskOf(b *testing.B, bin string, n int, setting string) (perResearch int64,
 // allEnded waits until no research is open.
 func (in *installation) allEnded() {
 	in.b.Helper()
-	for deadline := time.Now().Add(time.Hour); ; <-time.After(100 * time.Millisecond) {
+	labtest.Eventually(in.b, time.Hour, "the end of all researches", func() bool {
 		st, err := in.client.ResearchStatus(in.b.Context())
 		if err != nil {
 			in.b.Fatal(err)
 		}
-		if st.Capacity.Waiting+st.Capacity.Active == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			in.b.Fatal("researches are still open after an hour")
-		}
-	}
+		return st.Capacity.Waiting+st.Capacity.Active == 0
+	})
 }
 
 // allPurged waits until the trash has been emptied: until what is on disk does
@@ -99,19 +96,10 @@ func (in *installation) blobs() int64 { return size(in.b, filepath.Join(in.dir, 
 // back to the database.
 func (in *installation) halt() {
 	in.b.Helper()
-	if err := syscall.Kill(in.pid, syscall.SIGTERM); err != nil {
-		in.b.Fatal(err)
-	}
-	for deadline := time.Now().Add(time.Minute); size(in.b,
-		filepath.Join(in.dir, "data", "ktrdr.db-wal")) > 0; <-time.After(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			in.b.Fatal("the backend does not stop")
-		}
-	}
-	in.stop()
+	in.backend.End(syscall.SIGTERM)
 }
 
-// size is the bytes of disk under a path, whole blocks of the file system.
+// size is the bytes of disk under a path, uncompacted blocks of the file system.
 func size(b *testing.B, root string) (total int64) {
 	b.Helper()
 	err := filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {

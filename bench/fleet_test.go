@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/bench"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -29,16 +29,15 @@ func BenchmarkFleet(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	bin := build(b)
-	beats(b, bin, "SQLite", filepath.Join(b.TempDir(), "bench.db"), *fleetSize)
-	beats(b, bin, "PostgreSQL", pgtest.URL(b), *fleetSize)
+	beats(b, "SQLite", filepath.Join(b.TempDir(), "bench.db"), *fleetSize)
+	beats(b, "PostgreSQL", pgtest.URL(b), *fleetSize)
 }
 
-func beats(b *testing.B, bin, name, url string, n int) {
+func beats(b *testing.B, name, url string, n int) {
 	b.Helper()
 	const aSecond, rounds = 200, 12
 	every := max(time.Second, time.Duration(n)*time.Second/aSecond)
-	in := install(b, bin)
+	in := install(b)
 	defer in.stop()
 	in.env = append(in.env, fmt.Sprintf("HEARTBEAT_INTERVAL_SECONDS=%v", every.Seconds()),
 		fmt.Sprintf("ORPHAN_TIMEOUT_SECONDS=%v", (6*every).Seconds()))
@@ -89,7 +88,7 @@ func beats(b *testing.B, bin, name, url string, n int) {
 // simulate is one worker with an operation of its own. The first heartbeat that
 // fails is its error.
 func simulate(ctx context.Context, in *installation, i int, claimed func(), note func(time.Duration)) error {
-	c, err := httpapi.NewClient("http://"+in.addr, "", httpapi.ClientOptions{})
+	c, err := client.New("http://"+in.addr, "", client.Options{})
 	if err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func simulate(ctx context.Context, in *installation, i int, claimed func(), note
 		return fmt.Errorf("start: %w", err)
 	}
 	var failed error
-	err = chaos.Simulate(ctx, c, i, claimed, func(took time.Duration, err error) {
+	err = labtest.Simulate(ctx, c, i, claimed, func(took time.Duration, err error) {
 		note(took)
 		failed = cmp.Or(failed, err)
 	})

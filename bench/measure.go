@@ -70,7 +70,7 @@ func (r *rig) rawCommits(ctx context.Context) (c rawRates, err error) {
 	return c, err
 }
 
-// withCrew measures chains of n clients while so many workers work.
+// withCrew measures chains of n clients while that number of workers runs.
 func (r *rig) withCrew(ctx context.Context, workers, n int) (perSecond float64, cpuPerSecond time.Duration, err error) {
 	stop, err := r.crew(ctx, workers)
 	if err != nil {

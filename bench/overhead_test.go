@@ -12,16 +12,17 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
-	"github.com/ktrdr/ktrdr/train"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
@@ -38,7 +39,8 @@ func overhead(b *testing.B, name, url, driver, rawURL string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()}})
+	types := ktrdr.MergeTypes(compute.Types(), research.Types())
+	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Types: types})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -54,7 +56,7 @@ func overhead(b *testing.B, name, url, driver, rawURL string) {
 	}
 	defer func() { _ = db.Close() }()
 	eng, err := engine.New(engine.Config{
-		Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
+		Types: types, Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
 		Queues: []engine.Queue{{Name: research.QueueName, Limit: research.Limit(4)}},
 	})
 	if err == nil {
@@ -155,8 +157,12 @@ func hire(b *testing.B, ctx context.Context, crew *sync.WaitGroup, to worker.Bac
 	backtest := &jobs.BacktestResult{Symbol: "EURUSD", Timeframe: market.H1}
 	backtest.Metrics.TotalTrades, backtest.Metrics.Sharpe, backtest.Metrics.InitialCapital = 40, &sharpe, 1000
 	training := &jobs.TrainingResult{}
-	training.Training = train.TrainingMetrics{EpochsTrained: 1, History: train.History{TrainLoss: []float64{1.1, 0.9}}}
-	training.Test = &train.TestMetrics{Samples: 100, Accuracy: 0.4, ClassMetrics: &train.ClassMetrics{Classes: make([]train.ClassScore, 3)}}
+	training.Training = metrics.TrainingMetrics{EpochsTrained: 1, History: metrics.History{TrainLoss: []float64{1.1, 0.9}}}
+	training.Test = &metrics.TestMetrics{
+		Samples:      100,
+		Accuracy:     0.4,
+		ClassMetrics: &metrics.ClassMetrics{Classes: make([]metrics.ClassScore, 3)},
+	}
 	for _, runners := range []map[ktrdr.Type]worker.Runner{
 		{ktrdr.Training: says(b, training), ktrdr.Backtesting: says(b, backtest)},
 		{
@@ -196,10 +202,10 @@ func idle(b *testing.B, n int) ktrdr.NewOperation {
 			Symbol: "EURUSD", Timeframe: market.H1, Hash: ktrdr.Hash{h}, Artifact: ktrdr.Artifact{Name: name, SHA256: ktrdr.Hash{h + 1}, Size: 9},
 		}}
 	}
-	place := research.Place{Run: fmt.Sprintf("run_bench_%d", n)}
+	place := research.RunPosition{Run: fmt.Sprintf("run_bench_%d", n)}
 	spec, err := json.Marshal(research.Spec{
 		Brief: "nothing", Understanding: designer.Brief{Symbols: []string{"EURUSD"}, Timeframe: market.H1, Understood: []string{}},
-		Model: research.Builtin, TriggerReason: "bench", KernelClass: neural.Best().Class(), Place: place,
+		Model: research.Builtin, TriggerReason: "bench", KernelClass: neural.Best().Class(), RunPosition: place,
 		Size: 1, Bars: bars("seen", 10), Holdout: bars("sealed", 20), Gates: research.DefaultGates(),
 	})
 	if err != nil {

@@ -4,94 +4,66 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
-// build builds the product.
-func build(b *testing.B) (bin string) {
-	b.Helper()
-	bin = filepath.Join(b.TempDir(), "ktrdr")
-	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", bin, "../cmd/ktrdr").CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
-	return bin
-}
-
-// installation is a data folder and the processes on it.
+// installation is a data folder and the processes on it, at the product's
+// default times.
 type installation struct {
-	b      *testing.B
-	bin    string
-	dir    string
-	env    []string
-	addr   string
-	pid    int // of the backend
-	client *httpapi.Client
-	ends   []func()
+	b         *testing.B
+	dir       string
+	env       []string
+	addr      string
+	backend   *labtest.Process
+	client    *client.Client
+	processes []*labtest.Process
 }
 
 // install makes a data folder.
-func install(b *testing.B, bin string) *installation {
+func install(b *testing.B) *installation {
 	b.Helper()
-	in := &installation{b: b, bin: bin, dir: b.TempDir()}
-	var lc net.ListenConfig
-	ln, err := lc.Listen(b.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	in.addr = ln.Addr().String()
-	_ = ln.Close()
-	in.env = append(os.Environ(), "KTRDR_AUTH=none", "KTRDR_DATA="+filepath.Join(in.dir, "data"), "KTRDR_URL=http://"+in.addr)
+	in := &installation{b: b, dir: b.TempDir(), addr: labtest.Address(b)}
+	in.env = labtest.Environment(b, filepath.Join(in.dir, "data"), labtest.Times{}, "KTRDR_AUTH=none", "KTRDR_URL=http://"+in.addr)
 	return in
 }
 
 // run runs a command to its end.
 func (in *installation) run(args ...string) {
 	in.b.Helper()
-	cmd := exec.CommandContext(in.b.Context(), in.bin, args...)
-	cmd.Env = in.env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		in.b.Fatalf("ktrdr %s: %v\n%s", strings.Join(args, " "), err, out)
+	if a := labtest.Run(in.b, labtest.Program{Args: args, Env: in.env}); a.Code != 0 {
+		in.b.Fatalf("ktrdr %s: exit %d\n%s%s", strings.Join(args, " "), a.Code, a.Out, a.Err)
 	}
 }
 
 // begin starts a process that lives until stop.
-func (in *installation) begin(args ...string) (pid int) {
+func (in *installation) begin(args ...string) *labtest.Process {
 	in.b.Helper()
-	cmd := exec.CommandContext(in.b.Context(), in.bin, args...)
-	cmd.Env = in.env
-	if err := cmd.Start(); err != nil {
-		in.b.Fatal(err)
-	}
-	in.ends = append(in.ends, func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return cmd.Process.Pid
+	p := labtest.Start(in.b, labtest.Program{Args: args, Env: in.env})
+	in.processes = append(in.processes, p)
+	return p
 }
 
 // serve starts the backend and waits until it is healthy.
 func (in *installation) serve(args ...string) {
 	in.b.Helper()
-	in.pid = in.begin(append([]string{"serve", "--addr", in.addr}, args...)...)
+	in.backend = in.begin(append([]string{"serve", "--addr", in.addr}, args...)...)
 	var err error
-	if in.client, err = httpapi.NewClient("http://"+in.addr, "", httpapi.ClientOptions{}); err != nil {
+	if in.client, err = client.New("http://"+in.addr, "", client.Options{}); err != nil {
 		in.b.Fatal(err)
 	}
-	in.ends = append(in.ends, in.client.Close)
-	for deadline := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {
-		if _, err := in.client.Health(in.b.Context()); err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			in.b.Fatal("the backend did not become healthy")
-		}
-	}
+	in.b.Cleanup(in.client.Close)
+	labtest.Eventually(in.b, time.Minute, "the backend's health", func() bool {
+		_, err := in.client.Health(in.b.Context())
+		return err == nil
+	})
 }
 
 // get asks the backend and throws the answer away.
@@ -112,17 +84,12 @@ func (in *installation) get(path string) {
 }
 
 // stop kills all processes.
-func (in *installation) stop() {
-	for _, end := range in.ends {
-		end()
-	}
-	in.ends = nil
-}
+func (in *installation) stop() { labtest.PowerCut(in.processes...) }
 
 // memory returns the backend's anonymous memory in kB.
 func (in *installation) memory() int {
 	in.b.Helper()
-	f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", in.pid))
+	f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", in.backend.PID()))
 	if err != nil {
 		in.b.Fatal(err)
 	}

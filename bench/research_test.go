@@ -1,9 +1,7 @@
 package bench_test
 
 import (
-	"bufio"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -23,10 +22,9 @@ func BenchmarkQueuedResearches(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	bin := build(b)
 	var memory []int
 	for _, n := range []int{100, 1000} {
-		in := install(b, bin)
+		in := install(b)
 		in.run("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "1500", "--seed", "7")
 		in.serve("--workers", "0")
 		for i := range 2 {
@@ -101,24 +99,14 @@ func BenchmarkFirstResearch(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	in := install(b, build(b))
-	cmd := exec.CommandContext(b.Context(), in.bin, "demo", "--exit")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
 	begun := time.Now()
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	var first time.Duration
-	for s := bufio.NewScanner(out); s.Scan(); {
-		if first == 0 && strings.Contains(s.Text(), string(ktrdr.Completed)) {
-			first = time.Since(begun)
-		}
-	}
-	if err := cmd.Wait(); err != nil || first == 0 {
-		b.Fatalf("the demo completed nothing: %v", err)
+	p := labtest.Start(b, labtest.Program{Args: []string{"demo", "--exit"}, Env: labtest.Environment(b, "", labtest.Times{})})
+	labtest.Eventually(b, 5*time.Minute, "the first research of the demo", func() bool {
+		return !p.Alive() || strings.Contains(p.Out(), string(ktrdr.Completed))
+	})
+	first := time.Since(begun)
+	if code := p.Exit(5 * time.Minute); code != 0 {
+		b.Fatalf("the demo ended with exit code %d", code)
 	}
 	fmt.Printf("start to first finished research %8.1f s, and to all eight of the demo %.1f s%s\n",
 		first.Seconds(), time.Since(begun).Seconds(), bench.Aim(first <= 10*time.Second, "<= 10 s"))

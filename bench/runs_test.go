@@ -18,6 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/sqlstore"
@@ -36,19 +37,18 @@ func BenchmarkViewsOfALongRun(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	bin := build(b)
 	for _, researches := range []int{100, 10_000} {
-		views(b, bin, "SQLite", filepath.Join(b.TempDir(), "bench.db"), researches)
-		views(b, bin, "PostgreSQL", pgtest.URL(b), researches)
+		views(b, "SQLite", filepath.Join(b.TempDir(), "bench.db"), researches)
+		views(b, "PostgreSQL", pgtest.URL(b), researches)
 	}
 }
 
-func views(b *testing.B, bin, name, url string, researches int) {
+func views(b *testing.B, name, url string, researches int) {
 	b.Helper()
 	begun := time.Now()
 	fill(b, url, researches)
 	took := time.Since(begun)
-	in := install(b, bin)
+	in := install(b)
 	defer in.stop()
 	in.serve("--db", url)
 	fmt.Printf("%s: a run of %d researches of nothing, made in %v\n", name, researches, took.Round(time.Second))
@@ -118,10 +118,8 @@ func fill(b *testing.B, url string, n int) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	store, err := sqlstore.Open(ctx, sqlstore.Config{
-		URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()},
-		Ledger: research.Ledger(),
-	})
+	types := ktrdr.MergeTypes(compute.Types(), research.Types())
+	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Types: types})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -132,7 +130,7 @@ func fill(b *testing.B, url string, n int) {
 	}
 	defer func() { _ = blobs.Close() }()
 	eng, err := engine.New(engine.Config{
-		Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
+		Types: types, Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
 		Queues: []engine.Queue{{Name: research.QueueName, Limit: research.Limit(8)}},
 	})
 	if err == nil {
@@ -182,7 +180,7 @@ func submitRun(b *testing.B, ctx context.Context, eng *engine.Engine, n int) {
 			if err := json.Unmarshal(op.Spec, &spec); err != nil {
 				b.Fatal(err)
 			}
-			spec.Place = research.Place{Run: longRun, Generation: i / longGeneration, Index: i % longGeneration}
+			spec.RunPosition = research.RunPosition{Run: longRun, Generation: i / longGeneration, Index: i % longGeneration}
 			spec.Size, spec.Markets = longGeneration, []research.SymbolMarket{{Symbol: "EURUSD", Market: series.Market}}
 			if op.Spec, err = json.Marshal(spec); err != nil {
 				b.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // What the checkpoints of other programs are measured with.
@@ -40,9 +40,8 @@ func BenchmarkThreads(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	bin := build(b)
 	onBoth(b, func(b *testing.B, name, url, driver, raw string) {
-		measureThreads(b, name, serveThreads(b, bin, "KTRDR_DB="+url), driver, raw)
+		measureThreads(b, name, serveThreads(b, "KTRDR_DB="+url), driver, raw)
 	})
 }
 
@@ -89,30 +88,20 @@ type threadServer struct {
 	clients    []*threadClient
 }
 
-func serveThreads(b *testing.B, bin string, env ...string) *threadServer {
+func serveThreads(b *testing.B, env ...string) *threadServer {
 	b.Helper()
 	data := filepath.Join(b.TempDir(), "data")
-	serve := exec.CommandContext(b.Context(), bin, "serve", "--json", "--workers", "0", "--addr", "127.0.0.1:0", "--data", data)
-	serve.Env = append(os.Environ(), env...)
-	stdout, err := serve.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := serve.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = serve.Process.Kill(); _ = serve.Wait() })
+	env = labtest.Environment(b, data, labtest.Times{}, env...)
+	serve := labtest.Start(b, labtest.Program{Args: []string{"serve", "--json", "--workers", "0", "--addr", "127.0.0.1:0"}, Env: env})
 	var ready struct {
 		URL string `json:"url"`
 	}
-	if err := json.NewDecoder(stdout).Decode(&ready); err != nil {
-		b.Fatalf("serve did not start: %v", err)
-	}
+	serve.Ready(&ready)
 	token, err := os.ReadFile(filepath.Join(data, "token"))
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &threadServer{url: ready.URL, token: strings.TrimSpace(string(token)), pid: serve.Process.Pid}
+	s := &threadServer{url: ready.URL, token: strings.TrimSpace(string(token)), pid: serve.PID()}
 	transport := &http.Transport{MaxIdleConnsPerHost: threadClients}
 	b.Cleanup(transport.CloseIdleConnections)
 	for i := range threadClients {
@@ -185,7 +174,7 @@ func (s *threadServer) cpu(b *testing.B) time.Duration {
 // say.
 func (s *threadServer) commits(b *testing.B) (commits, writes float64) {
 	b.Helper()
-	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.url+"/api/v1/health", http.NoBody)
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.url+"/api/v1/health", nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -231,7 +220,7 @@ func (c *threadClient) id(step int) string { return fmt.Sprintf("%08d-%s", step,
 // put stores the next checkpoint: one channel changes, one does not.
 func (c *threadClient) put(ctx context.Context) error {
 	c.step++
-	copy(c.state, fmt.Sprintf("%08d", c.step)) // nobody had it before
+	copy(c.state, fmt.Sprintf("%08d", c.step)) // a new state each time
 	news := fmt.Sprintf(`{"state":%d}`, c.step)
 	values := fmt.Sprintf(`{"state":{"t":"json","b":%q}}`, base64.StdEncoding.EncodeToString(c.state))
 	parent := fmt.Sprintf(`"parent_checkpoint_id":%q,`, c.id(c.step-1))

@@ -42,13 +42,10 @@ const DefaultMaxSize = 2 << 30
 
 // Store is what a directory and a bucket both are: the domain's contract and
 // what collecting garbage needs. Open and Stat of a trashed blob bring it back;
-// so does Put, which always writes: the bytes are at hand, and writing them
-// again refreshes the blob's age and heals one that has rotted.
+// so does Put. Put always writes: the caller has the bytes, and writing them again
+// refreshes the blob's age and repairs a damaged one.
 type Store interface {
 	ktrdr.Blobs
-
-	// PutAny stores what r holds and returns its name.
-	PutAny(ctx context.Context, r io.Reader) (h ktrdr.Hash, size int64, err error)
 
 	// Trash puts a blob aside, marked with the instant of trashing. A missing
 	// blob is no error.
@@ -116,6 +113,22 @@ func match(want, got ktrdr.Hash) error {
 		return ktrdr.Errorf(ktrdr.CodeCorrupt, "the bytes are others: their sha256 is %s", got)
 	}
 	return nil
+}
+
+// parsedAs yields what parse makes of files or objects; those that are no blobs of
+// ours are passed over.
+func parsedAs[F, T any](what string, found iter.Seq2[F, error], parse func(F) (T, bool)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for f, err := range found {
+			if err != nil {
+				yield(*new(T), fmt.Errorf("list %s: %w", what, err))
+				return
+			}
+			if one, ok := parse(f); ok && !yield(one, nil) {
+				return
+			}
+		}
+	}
 }
 
 func notFound(h ktrdr.Hash) error {

@@ -56,7 +56,7 @@ func NewCache(ctx context.Context, dir string, fetch Fetch, c CacheConfig) (*Cac
 	return cache, nil
 }
 
-// Put adds a blob that is at hand anyway. CodeCorrupt when its bytes are others.
+// Put adds a blob that the caller has. CodeCorrupt when its bytes are others.
 func (c *Cache) Put(ctx context.Context, h ktrdr.Hash, r io.Reader) error {
 	if err := c.add(ctx, h, r); err != nil {
 		return fmt.Errorf("blob cache: %w", err)
@@ -94,8 +94,8 @@ func (c *Cache) Get(ctx context.Context, h ktrdr.Hash) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// reserve waits until nobody else in this process is getting the blob. The
-// waiter looks for itself then: the other may have failed, or been cancelled.
+// reserve waits until no other call of this process is getting the blob. The waiter
+// then looks for itself: the other call may have failed or been cancelled.
 func (c *Cache) reserve(ctx context.Context, h ktrdr.Hash) (done func(), err error) {
 	for {
 		c.mu.Lock()

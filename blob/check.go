@@ -9,8 +9,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Report is what Check found, each problem with every row that it concerns.
-type Report struct {
+// CheckReport is what Check found, each problem with every row that it concerns.
+type CheckReport struct {
 	Checked      int              // distinct blobs looked at
 	Bytes        int64            // their size
 	Missing      []ktrdr.BlobRef  // a row names it and it is not there
@@ -20,7 +20,7 @@ type Report struct {
 }
 
 // OK says whether every row has its blob. Unreferenced blobs are no damage.
-func (r Report) OK() bool {
+func (r CheckReport) OK() bool {
 	return len(r.Missing) == 0 && len(r.WrongSize) == 0 && len(r.Corrupt) == 0
 }
 
@@ -28,7 +28,7 @@ func (r Report) OK() bool {
 // its end. It changes nothing but that a trashed blob which a row names is
 // brought back. The error is for what kept it from looking: what it found is in
 // the report.
-func Check(ctx context.Context, s Store, refs iter.Seq2[ktrdr.BlobRef, error], deep bool) (Report, error) {
+func Check(ctx context.Context, s Store, refs iter.Seq2[ktrdr.BlobRef, error], deep bool) (CheckReport, error) {
 	c := checker{store: s, deep: deep, seen: make(map[ktrdr.Hash]verdict)}
 	for ref, err := range refs {
 		if err != nil {
@@ -56,7 +56,7 @@ type checker struct {
 	store  Store
 	deep   bool
 	seen   map[ktrdr.Hash]verdict
-	report Report
+	report CheckReport
 }
 
 // verdict is what is known of a blob: many rows may name one.

@@ -33,9 +33,9 @@ func refTo(b []byte, op string) ktrdr.BlobRef {
 func TestCheck_FindsWhatIsWrongBothWays(t *testing.T) {
 	onEveryRoot(t, func(t *testing.T, r root) {
 		s := r.open(t, 0)
-		whole, missing, resized, rotten, unnamed, aside := bytesOf(1, 10), bytesOf(2, 20), bytesOf(3, 30), bytesOf(4, 40), bytesOf(5, 50),
+		intact, missing, resized, rotten, unnamed, aside := bytesOf(1, 10), bytesOf(2, 20), bytesOf(3, 30), bytesOf(4, 40), bytesOf(5, 50),
 			bytesOf(6, 60)
-		for _, b := range [][]byte{whole, resized, rotten, unnamed, aside} {
+		for _, b := range [][]byte{intact, resized, rotten, unnamed, aside} {
 			put(t, s, b)
 		}
 		flipped := slices.Clone(rotten)
@@ -46,8 +46,8 @@ func TestCheck_FindsWhatIsWrongBothWays(t *testing.T) {
 		}
 		wrong := refTo(resized, "op_c")
 		wrong.Size++
-		table := refs(refTo(whole, "op_a"), refTo(missing, "op_b"), wrong, refTo(rotten, "op_d"),
-			refTo(missing, "op_e"), refTo(rotten, "op_f"), refTo(whole, "op_g"), refTo(aside, "op_h"))
+		table := refs(refTo(intact, "op_a"), refTo(missing, "op_b"), wrong, refTo(rotten, "op_d"),
+			refTo(missing, "op_e"), refTo(rotten, "op_f"), refTo(intact, "op_g"), refTo(aside, "op_h"))
 
 		report, err := Check(t.Context(), s, table, true)
 		if err != nil {
@@ -69,7 +69,7 @@ func TestCheck_FindsWhatIsWrongBothWays(t *testing.T) {
 			t.Errorf("Checked = %d, Bytes = %d, OK = %v, want 6, 190, false", report.Checked, report.Bytes, report.OK())
 		}
 
-		shallow, err := Check(t.Context(), s, refs(refTo(whole, "op_a"), refTo(rotten, "op_d")), false)
+		shallow, err := Check(t.Context(), s, refs(refTo(intact, "op_a"), refTo(rotten, "op_d")), false)
 		if err != nil || !shallow.OK() {
 			t.Errorf("a check that reads no bytes: %+v, %v", shallow, err)
 		}

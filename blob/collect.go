@@ -28,8 +28,8 @@ type Collected struct {
 
 // Collect removes blobs that no row names, in two steps a grace apart: a pass
 // trashes those older than the grace, and a pass at least a grace later deletes
-// those that are still in the trash. Between the two, whoever asks for a blob
-// gets it back, and so does a row that names it.
+// those that are still in the trash. Between the two, a blob that is read or that
+// a row names is brought back.
 //
 // It is safe beside writers and beside other collectors as long as a row
 // follows its blob's Put or Stat within the grace: from the instant of

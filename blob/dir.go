@@ -181,7 +181,7 @@ func (d *Dir) Delete(ctx context.Context, h ktrdr.Hash) error {
 }
 
 // remove removes a file; that it is gone already is no error. Nothing is
-// synced: a deletion undone by a crash is repeated by whoever wanted it.
+// synced: after a crash the same deletion is made again.
 func (d *Dir) remove(name string) error {
 	if err := d.disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -192,18 +192,10 @@ func (d *Dir) remove(name string) error {
 // List implements ktrdr.Blobs, in the order of the hashes. Files that are no
 // blobs of ours are passed over.
 func (d *Dir) List(ctx context.Context) iter.Seq2[ktrdr.BlobInfo, error] {
-	return func(yield func(ktrdr.BlobInfo, error) bool) {
-		for f, err := range d.files(ctx, ".") {
-			if err != nil {
-				yield(ktrdr.BlobInfo{}, fmt.Errorf("list blobs: %w", err))
-				return
-			}
-			h, ok := parseBlob(f.name)
-			if ok && !yield(ktrdr.BlobInfo{Hash: h, Size: f.Size(), ModTime: f.ModTime()}, nil) {
-				return
-			}
-		}
-	}
+	return parsedAs("blobs", d.files(ctx, "."), func(f foundFile) (ktrdr.BlobInfo, bool) {
+		h, ok := parseBlob(f.name)
+		return ktrdr.BlobInfo{Hash: h, Size: f.Size(), ModTime: f.ModTime()}, ok
+	})
 }
 
 // foundFile is a regular file and its name from the root.

@@ -19,47 +19,31 @@ import (
 const maxKnown = 10_000
 
 // Put implements ktrdr.Blobs. CodeCorrupt, CodeTooLarge, CodeNoSpace.
-func (d *Dir) Put(ctx context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
-	_, size, err := d.put(ctx, r, func(got ktrdr.Hash) error { return match(want, got) })
-	if err != nil {
-		return 0, fmt.Errorf("put blob %s: %w", want, err)
-	}
-	return size, nil
-}
-
-// PutAny implements Store. CodeTooLarge, CodeNoSpace.
-func (d *Dir) PutAny(ctx context.Context, r io.Reader) (ktrdr.Hash, int64, error) {
-	h, size, err := d.put(ctx, r, func(ktrdr.Hash) error { return nil })
-	if err != nil {
-		return ktrdr.Hash{}, 0, fmt.Errorf("put blob: %w", err)
-	}
-	return h, size, nil
-}
-
-// put writes a temporary file, makes it durable, and only then gives it its
-// name and makes the name durable: after a crash at any instant there is the
-// whole blob or none. What stays of a temporary file is removed at a later start.
-func (d *Dir) put(ctx context.Context, r io.Reader, accept func(ktrdr.Hash) error) (h ktrdr.Hash, size int64, err error) {
+//
+// It writes a temporary file, makes it durable, and only then gives it its name and
+// makes the name durable: after a crash at any instant there is the complete blob or
+// none. What stays of a temporary file is removed at a later start.
+func (d *Dir) Put(ctx context.Context, want ktrdr.Hash, r io.Reader) (size int64, err error) {
 	if err = d.settle(tempDir); err == nil {
 		err = atomicfile.Write(d.disk, path.Join(tempDir, rand.Text()), func(w io.Writer) (string, error) {
-			var err error
-			if h, size, err = receive(ctx, w, r, d.maxSize); err == nil {
-				err = accept(h)
+			got, n, err := receive(ctx, w, r, d.maxSize)
+			if size = n; err == nil {
+				err = match(want, got)
 			}
 			if err == nil {
-				err = d.settle(shard(h))
+				err = d.settle(shard(want))
 			}
-			return blobName(h), err
-		}, func(s atomicfile.Step) { fault.Hit(blobPoints[s]) })
+			return blobName(want), err
+		}, func(s atomicfile.Stage) { fault.Hit(blobPoints[s]) })
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		d.settled.Clear() // directories were removed; make them again next time
 	}
 	if err != nil {
-		return h, 0, diskError(err)
+		return 0, fmt.Errorf("put blob %s: %w", want, diskError(err))
 	}
-	d.remember(h)
-	return h, size, nil
+	d.remember(want)
+	return size, nil
 }
 
 var blobPoints = [...]fault.Point{
@@ -67,9 +51,9 @@ var blobPoints = [...]fault.Point{
 	atomicfile.Renamed: fault.BlobRenamed, atomicfile.Durable: fault.BlobDurable,
 }
 
-// secure makes a blob's name durable, unless it is known to be. Whoever gave it
-// its name may have died before syncing, or be about to sync; a row must not
-// name it before.
+// secure makes a blob's name durable, unless it is known to be. The process that
+// gave it its name may have died before it synced, or be about to sync. No row may
+// name the blob before.
 func (d *Dir) secure(h ktrdr.Hash) error {
 	d.mu.Lock()
 	known := d.known[h]
@@ -104,7 +88,7 @@ func (d *Dir) forget(h ktrdr.Hash) {
 
 // settle makes a directory and those above it, durably. One that is there
 // already may have been made by a process that died before it synced, so each
-// is synced once in the life of this process, whoever made it.
+// is synced once in the life of this process.
 func (d *Dir) settle(dir string) error {
 	if dir == "." {
 		return nil

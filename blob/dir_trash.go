@@ -28,19 +28,11 @@ func (d *Dir) Trash(_ context.Context, h ktrdr.Hash, at time.Time) error {
 
 // Trashed implements Store, in the order of the hashes.
 func (d *Dir) Trashed(ctx context.Context) iter.Seq2[Trashed, error] {
-	return func(yield func(Trashed, error) bool) {
-		for f, err := range d.files(ctx, trashDir) {
-			if err != nil {
-				yield(Trashed{}, fmt.Errorf("list trashed blobs: %w", err))
-				return
-			}
-			t, ok := parseTrash(f.name)
-			t.Size = f.Size()
-			if ok && !yield(t, nil) {
-				return
-			}
-		}
-	}
+	return parsedAs("trashed blobs", d.files(ctx, trashDir), func(f foundFile) (Trashed, bool) {
+		t, ok := parseTrash(f.name)
+		t.Size = f.Size()
+		return t, ok
+	})
 }
 
 // Purge implements Store.
@@ -83,7 +75,7 @@ func (d *Dir) restore(h ktrdr.Hash) error {
 	if err == nil {
 		err = d.disk.Rename(from, blobName(h))
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // when it is gone, somebody else was first
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // when it is gone, another process was first
 		return diskError(err)
 	}
 	return nil

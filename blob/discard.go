@@ -29,9 +29,7 @@ type Rows func(ctx context.Context, asked []ktrdr.Hash) (map[ktrdr.Hash]bool, er
 func TrashAll(ctx context.Context, s Store, blobs []ktrdr.Hash, at time.Time) error {
 	var failures []error
 	for _, h := range blobs {
-		if err := s.Trash(ctx, h, at); err != nil {
-			failures = append(failures, err)
-		}
+		failures = append(failures, s.Trash(ctx, h, at))
 	}
 	return errors.Join(failures...)
 }

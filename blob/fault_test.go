@@ -128,7 +128,7 @@ var faults = map[string]faultyDisk{
 }
 
 // atEveryCall runs a scenario with a fault at its first disk call, at its
-// second, and so on until it has no more calls.
+// second, and each after that, until it has no more calls.
 func atEveryCall(t *testing.T, scenario func(t *testing.T, dir string, k *faultyDisk)) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestDir_TrashingThatFailsAtAnyCallLosesNothing(t *testing.T) {
 	})
 }
 
-func TestDir_IdentityThatFailsAtAnyCallIsWholeOrAbsent(t *testing.T) {
+func TestDir_IdentityThatFailsAtAnyCallIsCompleteOrAbsent(t *testing.T) {
 	atEveryCall(t, func(t *testing.T, dir string, k *faultyDisk) {
 		told, err := newDir(k, Config{}).Identity(t.Context())
 		again, err2 := openDir(t, dir).Identity(t.Context())

@@ -24,9 +24,17 @@ func newIdentity() string {
 	return hex.EncodeToString(b[:]) + "\n"
 }
 
-// parseIdentity refuses what we did not write: a root whose identity changes
-// would no longer be the one that the database knows.
-func parseIdentity(b []byte) (string, error) {
+// readIdentity refuses what we did not write: a root whose identity changes would
+// no longer be the one that the database knows.
+func readIdentity(r io.ReadCloser, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, 1<<10))
+	if err != nil {
+		return "", err
+	}
 	id := strings.TrimSuffix(string(b), "\n")
 	if raw, err := hex.DecodeString(id); err != nil || len(raw) != 16 {
 		return "", ktrdr.Errorf(ktrdr.CodeCorrupt, "%q holds something else than 32 hex digits; put back the one that was there", identityName)
@@ -52,18 +60,7 @@ func (d *Dir) Identity(context.Context) (string, error) {
 	return id, nil
 }
 
-func (d *Dir) readIdentity() (string, error) {
-	f, err := d.disk.Open(identityName)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, 1<<10))
-	if err != nil {
-		return "", err
-	}
-	return parseIdentity(b)
-}
+func (d *Dir) readIdentity() (string, error) { return readIdentity(d.disk.Open(identityName)) }
 
 func (d *Dir) makeIdentity() error {
 	if err := d.settle(tempDir); err != nil {
@@ -102,15 +99,7 @@ func (s *S3) Identity(ctx context.Context) (string, error) {
 
 func (s *S3) readIdentity(ctx context.Context) (string, error) {
 	body, _, _, err := s.client.GetObject(ctx, s.bucket, s.key(identityName), minio.GetObjectOptions{})
-	if err != nil {
-		return "", err
-	}
-	defer body.Close()
-	b, err := io.ReadAll(io.LimitReader(body, 1<<10))
-	if err != nil {
-		return "", err
-	}
-	return parseIdentity(b)
+	return readIdentity(body, err)
 }
 
 func (s *S3) makeIdentity(ctx context.Context) error {
@@ -119,7 +108,7 @@ func (s *S3) makeIdentity(ctx context.Context) error {
 	opts.SetMatchETagExcept("*")
 	_, err := s.client.Client.PutObject(ctx, s.bucket, s.key(identityName), strings.NewReader(id), int64(len(id)), opts)
 	if r, ok := errors.AsType[minio.ErrorResponse](err); ok && r.StatusCode == http.StatusPreconditionFailed {
-		return nil // somebody else was first
+		return nil // another process was first
 	}
 	return err
 }

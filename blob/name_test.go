@@ -20,7 +20,7 @@ func TestNames_AreTheDocumentedLayout(t *testing.T) {
 }
 
 // FuzzNames holds that a name is read only if it is exactly what is written: no
-// file of somebody else, and no second spelling, is ever taken for a blob.
+// file of another program, and no second spelling, is ever taken for a blob.
 func FuzzNames(f *testing.F) {
 	h := hashOf([]byte("seed"))
 	good, trashed := blobName(h), trashName(h, time.UnixMilli(1_700_000_000_123))

@@ -93,49 +93,38 @@ func (s *S3) key(name string) string { return path.Join(s.prefix, name) }
 // Put implements ktrdr.Blobs. CodeCorrupt, CodeTooLarge, CodeNoSpace,
 // CodeUnavailable.
 func (s *S3) Put(ctx context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
-	_, size, err := s.put(ctx, r, func(got ktrdr.Hash) error { return match(want, got) })
+	size, err := s.put(ctx, want, r)
 	if err != nil {
 		return 0, fmt.Errorf("put blob %s: %w", want, err)
 	}
 	return size, nil
 }
 
-// PutAny implements Store. CodeTooLarge, CodeNoSpace, CodeUnavailable.
-func (s *S3) PutAny(ctx context.Context, r io.Reader) (ktrdr.Hash, int64, error) {
-	h, size, err := s.put(ctx, r, func(ktrdr.Hash) error { return nil })
-	if err != nil {
-		return ktrdr.Hash{}, 0, fmt.Errorf("put blob: %w", err)
-	}
-	return h, size, nil
-}
-
 // put spools r to a local file first: an object may not exist before its hash
 // is known to be right, and a client that hangs up must leave nothing.
-func (s *S3) put(ctx context.Context, r io.Reader, accept func(ktrdr.Hash) error) (h ktrdr.Hash, size int64, err error) {
+func (s *S3) put(ctx context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
 	spool, err := os.CreateTemp(s.spoolDir, "ktrdr-blob-")
 	if err != nil {
-		return h, 0, diskError(err)
+		return 0, diskError(err)
 	}
 	defer spool.Close()
 	// Without a name from the start, it goes with the process, however that ends.
 	if err := os.Remove(spool.Name()); err != nil {
-		return h, 0, err
+		return 0, err
 	}
-	if h, size, err = receive(ctx, spool, r, s.maxSize); err != nil {
-		return h, 0, err
+	got, size, err := receive(ctx, spool, r, s.maxSize)
+	if err == nil {
+		err = match(want, got)
 	}
-	if err := accept(h); err != nil {
-		return h, 0, err
-	}
-	// In one part: a multipart upload that is killed leaves parts behind that
-	// nobody sees and somebody pays for. The hash goes with it as the payload's
-	// signed sha256, so that the server verifies it too.
-	_, err = s.client.PutObject(ctx, s.bucket, s.key(blobName(h)), io.NewSectionReader(spool, 0, size), size,
-		"", h.String(), minio.PutObjectOptions{DisableContentSha256: true})
 	if err != nil {
-		return h, 0, s3Error(ctx, err)
+		return 0, err
 	}
-	return h, size, nil
+	// In one part: a multipart upload that is killed leaves hidden parts behind that
+	// cost money. The hash goes with it as the payload's signed sha256, so that the
+	// server verifies it too.
+	_, err = s.client.PutObject(ctx, s.bucket, s.key(blobName(want)), io.NewSectionReader(spool, 0, size), size,
+		"", want.String(), minio.PutObjectOptions{DisableContentSha256: true})
+	return size, s3Error(ctx, err)
 }
 
 // Open implements ktrdr.Blobs. CodeNotFound, CodeUnavailable.
@@ -201,18 +190,10 @@ func (s *S3) remove(ctx context.Context, name string) error {
 // List implements ktrdr.Blobs, in the order of the hashes. Objects that are no
 // blobs of ours are passed over.
 func (s *S3) List(ctx context.Context) iter.Seq2[ktrdr.BlobInfo, error] {
-	return func(yield func(ktrdr.BlobInfo, error) bool) {
-		for o, err := range s.objects(ctx, "") {
-			if err != nil {
-				yield(ktrdr.BlobInfo{}, fmt.Errorf("list blobs: %w", err))
-				return
-			}
-			h, ok := parseBlob(o.Key)
-			if ok && !yield(ktrdr.BlobInfo{Hash: h, Size: o.Size, ModTime: o.LastModified}, nil) {
-				return
-			}
-		}
-	}
+	return parsedAs("blobs", s.objects(ctx, ""), func(o minio.ObjectInfo) (ktrdr.BlobInfo, bool) {
+		h, ok := parseBlob(o.Key)
+		return ktrdr.BlobInfo{Hash: h, Size: o.Size, ModTime: o.LastModified}, ok
+	})
 }
 
 // objects yields the objects whose names begin with the given one; their keys

@@ -35,19 +35,11 @@ func (s *S3) Trashed(ctx context.Context) iter.Seq2[Trashed, error] {
 }
 
 func (s *S3) trashed(ctx context.Context, under string) iter.Seq2[Trashed, error] {
-	return func(yield func(Trashed, error) bool) {
-		for o, err := range s.objects(ctx, under) {
-			if err != nil {
-				yield(Trashed{}, fmt.Errorf("list trashed blobs: %w", err))
-				return
-			}
-			t, ok := parseTrash(o.Key)
-			t.Size = o.Size
-			if ok && !yield(t, nil) {
-				return
-			}
-		}
-	}
+	return parsedAs("trashed blobs", s.objects(ctx, under), func(o minio.ObjectInfo) (Trashed, bool) {
+		t, ok := parseTrash(o.Key)
+		t.Size = o.Size
+		return t, ok
+	})
 }
 
 // Purge implements Store.

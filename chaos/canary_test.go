@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
@@ -43,7 +43,7 @@ func parrot(key string) func(n int, r llmtest.Request) llmtest.Step {
 
 func TestSecrets_AKeyThatAProviderRepeatsIsKeptNowhere(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		first := llmtest.New(t, parrot(canary+"-first"))
 		second := llmtest.New(t, llmtest.Script(llmtest.Step{Status: 401, Body: `{"error":{"message":"no such key: ` + canary + `-second"}}`}))
 		backend := lab.ServeWith(1, models(first, second)...)
@@ -61,6 +61,9 @@ func TestSecrets_AKeyThatAProviderRepeatsIsKeptNowhere(t *testing.T) {
 		}
 		made, err := brief("trade EURUSD 1h well; " + seen)
 		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lab.Client().Pin(t.Context(), made.Operation); err != nil { // so that its checkpoints are kept
 			t.Fatal(err)
 		}
 		lab.Ends(made.Operation, ktrdr.Completed)
@@ -100,7 +103,7 @@ func TestSecrets_AKeyThatAProviderRepeatsIsKeptNowhere(t *testing.T) {
 
 func TestSecrets_AnAddressWithAKeyInItIsRefusedAndNotRepeated(t *testing.T) {
 	t.Parallel()
-	lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+	lab := labtest.New(t, labtest.SQLite, labtest.Calm)
 	for _, address := range []string{"http://user:" + canary + "@127.0.0.1:1/v1", "http://127.0.0.1:1/v1?key=" + canary} {
 		p := lab.Start("KTRDR_MODELS=local/m", "KTRDR_PROVIDERS=local="+address)
 		if code := p.Exit(time.Minute); code == 0 || strings.Contains(p.Log(), canary) || !strings.Contains(p.Log(), "LOCAL_API_KEY") {

@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // mostStarts is how often a supervisor starts a backend before a lab with one
@@ -23,7 +24,7 @@ const mostStarts = 3
 
 // supervised starts a backend until ok is true, and says how many starts it
 // took; the last one is alive.
-func supervised(t *testing.T, lab *chaos.Lab, boot func() *chaos.Proc, ok func() bool) (last *chaos.Proc, starts int) {
+func supervised(t *testing.T, lab *labtest.Lab, boot func() *labtest.Process, ok func() bool) (last *labtest.Process, starts int) {
 	t.Helper()
 	for starts = 1; starts <= mostStarts; starts++ {
 		last = boot()
@@ -36,7 +37,7 @@ func supervised(t *testing.T, lab *chaos.Lab, boot func() *chaos.Proc, ok func()
 }
 
 // isPoison requires that the operation failed because its processes died.
-func isPoison(t *testing.T, lab *chaos.Lab, id ktrdr.OperationID) {
+func isPoison(t *testing.T, lab *labtest.Lab, id ktrdr.OperationID) {
 	t.Helper()
 	if op := lab.Op(id); op.Status != ktrdr.Failed || op.Error == nil || op.Error.Code != ktrdr.CodePoison || op.Losses != ktrdr.PoisonLosses {
 		t.Errorf("%s is %s with %+v after %d losses, want FAILED as poison after %d", id, op.Status, op.Error, op.Losses, ktrdr.PoisonLosses)
@@ -46,7 +47,7 @@ func isPoison(t *testing.T, lab *chaos.Lab, id ktrdr.OperationID) {
 func TestCrashLoop_WhatKillsItsProcessKillsOneBackendAndNoOtherWork(t *testing.T) {
 	t.Parallel()
 	want := undisturbed(t)
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		lab.Market("EURUSD", 4000, 7)
 		backend := lab.ServeWith(2)
 		run, work := evening(lab)
@@ -54,7 +55,7 @@ func TestCrashLoop_WhatKillsItsProcessKillsOneBackendAndNoOtherWork(t *testing.T
 		if !lab.Died(backend, func() bool { return lab.Is(killer, ktrdr.Failed) }) {
 			t.Fatal("the operation did not kill the backend that ran it")
 		}
-		last, starts := supervised(t, lab, func() *chaos.Proc { return lab.Boot(2) }, func() bool { return lab.Is(killer, ktrdr.Failed) })
+		last, starts := supervised(t, lab, func() *labtest.Process { return lab.Boot(2) }, func() bool { return lab.Is(killer, ktrdr.Failed) })
 		t.Logf("the lab was back with start %d", 1+starts)
 		isPoison(t, lab, killer)
 		if log := last.Log(); !strings.Contains(log, "each runs next in a child process") || !strings.Contains(log, "    "+string(killer)+"\n") {
@@ -79,7 +80,7 @@ func TestCrashLoop_WhatKillsItsProcessKillsOneBackendAndNoOtherWork(t *testing.T
 // forgiven.
 func TestPowerCuts_PoisonNothingAndLeaveNoProcess(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		backend := lab.ServeWith(2)
 		id := lab.Submit(dummy.Spec{Steps: 1, StepMS: 4000})
 		for cut := 1; cut <= ktrdr.PoisonLosses+1; cut++ {
@@ -106,7 +107,7 @@ const limit = 400_000
 
 func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 	t.Parallel()
-	model := func(lab *chaos.Lab) jobs.BacktestRequest {
+	model := func(lab *labtest.Lab) jobs.BacktestRequest {
 		lab.Market("EURUSD", 4000, 7)
 		backend := lab.ServeWith(2)
 		id := lab.Train(jobs.TrainingRequest{StrategyName: "rsi_mean_reversion"})
@@ -116,35 +117,35 @@ func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 	}
 	cases := map[ktrdr.Type]struct {
 		inject string
-		begin  func(t *testing.T, lab *chaos.Lab) (start func())
+		begin  func(t *testing.T, lab *labtest.Lab) (start func())
 	}{
-		ktrdr.Training: {"memory:training:", func(_ *testing.T, lab *chaos.Lab) func() {
+		ktrdr.Training: {"memory:training:", func(_ *testing.T, lab *labtest.Lab) func() {
 			lab.Market("EURUSD", 4000, 7)
 			return func() { lab.Train(jobs.TrainingRequest{StrategyName: "rsi_mean_reversion"}) }
 		}},
-		ktrdr.Backtesting: {"memory:backtesting:", func(_ *testing.T, lab *chaos.Lab) func() {
+		ktrdr.Backtesting: {"memory:backtesting:", func(_ *testing.T, lab *labtest.Lab) func() {
 			r := model(lab)
 			return func() { lab.Backtest(r) }
 		}},
-		ktrdr.DataLoad: {"", func(t *testing.T, lab *chaos.Lab) func() {
+		ktrdr.DataLoad: {"", func(t *testing.T, lab *labtest.Lab) func() {
 			longCSV(8_000_000).write(t, filepath.Join(lab.Data(), "long.csv.gz"))
 			return func() { lab.Load(jobs.DataLoadRequest{Path: "long.csv.gz", Symbol: "LONG"}) }
 		}},
-		ktrdr.AgentConfirm: {"memory:confirming:", func(_ *testing.T, lab *chaos.Lab) func() {
+		ktrdr.AgentConfirm: {"memory:confirming:", func(_ *testing.T, lab *labtest.Lab) func() {
 			plant(lab)
 			return func() { lab.Research(oneLook, "look") }
 		}},
 	}
-	for _, typ := range ktrdr.ComputeTypes {
-		if typ == ktrdr.Dummy {
-			continue // TestCrashLoop_ kills with it
+	for typ, d := range backend.Types() {
+		if d.Restart != ktrdr.RestartInChild || typ == ktrdr.Dummy { // TestCrashLoop_ kills with it
+			continue
 		}
 		t.Run(string(typ), func(t *testing.T) {
 			t.Parallel()
 			c := cases[typ]
-			lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+			lab := labtest.New(t, labtest.SQLite, labtest.Calm)
 			start := c.begin(t, lab)
-			boot := func() *chaos.Proc { return lab.BootLimited(limit, 2, "KTRDR_INJECT="+c.inject) }
+			boot := func() *labtest.Process { return lab.BootLimited(limit, 2, "KTRDR_INJECT="+c.inject) }
 			first := boot()
 			lab.Healthy(first)
 			start()

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // turns is which passings of a point kill the process.
@@ -25,7 +25,7 @@ func turns() []int {
 
 // quiet is a lab in which nothing of the backend's own passes a point while a
 // test makes one request.
-var quiet = chaos.Times{Timeout: 2 * time.Minute, Interval: 30 * time.Second, Heartbeat: 15 * time.Second}
+var quiet = labtest.Times{Timeout: 2 * time.Minute, Interval: 30 * time.Second, Heartbeat: 15 * time.Second}
 
 func points(prefixes ...string) []fault.Point {
 	return slices.DeleteFunc(slices.Clone(fault.Points), func(p fault.Point) bool {
@@ -44,13 +44,13 @@ func TestFailpoints_BackendKilledAtEveryDurableStep(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/%s", point, r.name), func(t *testing.T) {
 				t.Parallel()
-				onBoth(t, quiet, func(t *testing.T, lab *chaos.Lab) { killBackendIn(t, lab, point, r) })
+				onBoth(t, quiet, func(t *testing.T, lab *labtest.Lab) { killBackendIn(t, lab, point, r) })
 			})
 		}
 	}
 }
 
-func killBackendIn(t *testing.T, lab *chaos.Lab, point fault.Point, r request) {
+func killBackendIn(t *testing.T, lab *labtest.Lab, point fault.Point, r request) {
 	t.Helper()
 	armed := filepath.Join(t.TempDir(), "armed")
 	backend := lab.Serve("KTRDR_FAILPOINT="+string(point), "KTRDR_FAILPOINT_ARMED_BY="+armed)
@@ -79,13 +79,13 @@ func TestFailpoints_BackendKilledAtAnyTurn(t *testing.T) {
 		for _, turn := range turns()[1:] {
 			t.Run(fmt.Sprintf("%s@%d", point, turn), func(t *testing.T) {
 				t.Parallel()
-				onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) { killBackendAt(t, lab, point, turn) })
+				onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) { killBackendAt(t, lab, point, turn) })
 			})
 		}
 	}
 }
 
-func killBackendAt(t *testing.T, lab *chaos.Lab, point fault.Point, turn int) {
+func killBackendAt(t *testing.T, lab *labtest.Lab, point fault.Point, turn int) {
 	t.Helper()
 	backend := lab.Start(fmt.Sprintf("KTRDR_FAILPOINT=%s@%d", point, turn))
 	w := &witness{t: t, lab: lab, client: lab.Client()}
@@ -117,16 +117,16 @@ func TestFailpoints_WorkerKilledAtEveryDurableStep(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s@%d", point, turn), func(t *testing.T) {
 				t.Parallel()
-				onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) { killWorkerAt(t, lab, point, turn) })
+				onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) { killWorkerAt(t, lab, point, turn) })
 			})
 		}
 	}
 }
 
-func killWorkerAt(t *testing.T, lab *chaos.Lab, point fault.Point, turn int) {
+func killWorkerAt(t *testing.T, lab *labtest.Lab, point fault.Point, turn int) {
 	t.Helper()
 	backend := lab.Serve()
-	spec := dummy.Spec{Steps: 12 + 2*turn, StepMS: 20, CheckpointEvery: 2, ArtifactBytes: 70_000} // enough checkpoints for so many turns
+	spec := dummy.Spec{Steps: 12 + 2*turn, StepMS: 20, CheckpointEvery: 2, ArtifactBytes: 70_000} // enough checkpoints for all turns
 	var ids []ktrdr.OperationID
 	for range turn + 3 { // each is claimed and ended once
 		ids = append(ids, lab.Submit(spec))

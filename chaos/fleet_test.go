@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/report"
 )
 
@@ -14,10 +14,10 @@ import (
 // operation, and then the backend. The report counts each once.
 func TestFleet_EveryKilledProcessIsTold(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		backend := lab.Serve()
-		workers := []*chaos.Proc{lab.Worker(), lab.Worker(), lab.Worker()}
-		await(t, "three workers", func() bool {
+		workers := []*labtest.Process{lab.Worker(), lab.Worker(), lab.Worker()}
+		labtest.Eventually(t, time.Minute, "three workers", func() bool {
 			all, err := lab.Client().Workers(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -37,7 +37,7 @@ func TestFleet_EveryKilledProcessIsTold(t *testing.T) {
 			}
 			return r.Machine
 		}
-		await(t, "the loss of three workers", func() bool { return machine().WorkersLost >= 3 })
+		labtest.Eventually(t, time.Minute, "the loss of three workers", func() bool { return machine().WorkersLost >= 3 })
 		backend.Kill()
 		lab.Serve()
 		if m := machine(); m.WorkersLost != 3 || m.WorkersJoined != 3 || m.WorkersLeft != 0 || m.BackendStarts != 2 ||
@@ -45,14 +45,4 @@ func TestFleet_EveryKilledProcessIsTold(t *testing.T) {
 			t.Errorf("the report counts %+v, want 3 workers joined and lost, 2 starts and 1 death of a backend, 1 orphan", m)
 		}
 	})
-}
-
-// await polls until something is true.
-func await(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within a minute", what)
-		}
-	}
 }

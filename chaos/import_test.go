@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -28,7 +28,7 @@ func hourly(n int, price float64) string {
 }
 
 // dropped puts a price file into the data folder.
-func dropped(t *testing.T, lab *chaos.Lab, name, text string) {
+func dropped(t *testing.T, lab *labtest.Lab, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(lab.Data(), 0o700); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func dropped(t *testing.T, lab *chaos.Lab, name, text string) {
 // corrects the bars before it is run again.
 func TestImport_RunAgainUndoesNothingAndTellsItsFirstResult(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		dropped(t, lab, "first.csv", hourly(20, 1))
 		dropped(t, lab, "more.csv", hourly(30, 1))
 		command := func(args ...string) string {
@@ -87,7 +87,7 @@ func TestImport_RunAgainUndoesNothingAndTellsItsFirstResult(t *testing.T) {
 // it, then three times with the child process.
 func TestImport_KilledLeavesNoTemporaryFile(t *testing.T) {
 	t.Parallel()
-	lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+	lab := labtest.New(t, labtest.SQLite, labtest.Calm)
 	dropped(t, lab, "prices.csv", hourly(20, 1))
 	temp := t.TempDir()
 	env := []string{"TMPDIR=" + temp, "KTRDR_FAILPOINT=" + string(fault.ImportCopied)}

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // long is work that outlives whatever a test does to its worker.
@@ -17,7 +19,7 @@ func long() dummy.Spec { return dummy.Spec{Steps: 600, StepMS: 10, CheckpointEve
 
 // It measures a time, so it runs before all that run side by side.
 func TestWorkerKilled_OperationFailsAfterTheTimeoutAndNotBefore(t *testing.T) {
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		lab.Serve()
 		worker := lab.Worker()
 		id := lab.Submit(long())
@@ -33,8 +35,9 @@ func TestWorkerKilled_OperationFailsAfterTheTimeoutAndNotBefore(t *testing.T) {
 		}
 		// The instants are the store's own: last accepted heartbeat and end.
 		silent := op.CompletedAt.Sub(op.HeartbeatAt)
-		if silent < chaos.Quick.Timeout || silent > chaos.Quick.Timeout+chaos.Quick.Interval {
-			t.Errorf("failed after %v of silence, want between %v and %v", silent, chaos.Quick.Timeout, chaos.Quick.Timeout+chaos.Quick.Interval)
+		if silent < labtest.Quick.Timeout || silent > labtest.Quick.Timeout+labtest.Quick.Interval {
+			t.Errorf("failed after %v of silence, want between %v and %v", silent, labtest.Quick.Timeout,
+				labtest.Quick.Timeout+labtest.Quick.Interval)
 		}
 
 		lab.Worker()
@@ -48,7 +51,7 @@ func TestWorkerKilled_OperationFailsAfterTheTimeoutAndNotBefore(t *testing.T) {
 
 func TestBackendKilled_WorkerGoesOnUnderTheSameEpoch(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		backend := lab.Serve()
 		lab.Worker()
 		id := lab.Submit(dummy.Spec{Steps: 300, StepMS: 10, CheckpointEvery: 20})
@@ -73,7 +76,7 @@ func TestBackendKilled_WorkerGoesOnUnderTheSameEpoch(t *testing.T) {
 
 func TestWorkerFinishesWhileBackendIsDown_ResultIsAccepted(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		backend := lab.Serve()
 		lab.Worker()
 		id := lab.Submit(dummy.Spec{Steps: 60, StepMS: 10, CheckpointEvery: 10, ArtifactBytes: 100_000})
@@ -91,7 +94,7 @@ func TestWorkerFinishesWhileBackendIsDown_ResultIsAccepted(t *testing.T) {
 
 func TestDeadWorkersSpool_IsDeliveredByTheNextWorker(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		backend := lab.Serve()
 		worker := lab.Worker()
 		id := lab.Submit(dummy.Spec{Steps: 60, StepMS: 10, CheckpointEvery: 10, ArtifactBytes: 100_000})
@@ -114,22 +117,18 @@ func TestDeadWorkersSpool_IsDeliveredByTheNextWorker(t *testing.T) {
 // then holds an entry that says so.
 func waitForSpooledFinish(t *testing.T, dir string) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for time.Now().Before(deadline) {
+	labtest.Eventually(t, 30*time.Second, "a result in the spool of "+dir, func() bool {
 		entries, _ := filepath.Glob(filepath.Join(dir, "spool", "*", "*.json"))
-		for _, name := range entries {
-			if b, err := os.ReadFile(name); err == nil && bytes.Contains(b, []byte(`"outcome"`)) {
-				return
-			}
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-	t.Fatalf("no result in the spool of %s", dir)
+		return slices.ContainsFunc(entries, func(name string) bool {
+			b, err := os.ReadFile(name)
+			return err == nil && bytes.Contains(b, []byte(`"outcome"`))
+		})
+	})
 }
 
 func TestStoppedWorkerContinued_ItsWritesAreRefusedAndCounted(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		lab.Serve()
 		line := lab.Line()
 		zombie := lab.WorkerOn(line)
@@ -154,12 +153,12 @@ func TestStoppedWorkerContinued_ItsWritesAreRefusedAndCounted(t *testing.T) {
 
 func TestWorkerTerminated_SavesReleasesAndExitsZero(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		lab.Serve()
 		worker := lab.Worker()
 		id := lab.Submit(dummy.Spec{Steps: 300, StepMS: 10, CheckpointEvery: 1000})
 		lab.Step(id, 5)
-		if code := worker.Term(25 * time.Second); code != 0 {
+		if code := worker.End(syscall.SIGTERM); code != 0 {
 			t.Errorf("exit code %d, want 0\n%s", code, worker.Log())
 		}
 		op := lab.Op(id)
@@ -177,7 +176,7 @@ func TestWorkerTerminated_SavesReleasesAndExitsZero(t *testing.T) {
 
 func TestBackendAndWorkerKilledAtOnce_NothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		backend, worker := lab.Serve(), lab.Worker()
 		var ids []ktrdr.OperationID
 		for range 8 {
@@ -198,7 +197,7 @@ func TestBackendAndWorkerKilledAtOnce_NothingAcknowledgedIsLost(t *testing.T) {
 
 func TestTwoBackends_TheSecondRecoversTheFirstsLocalWork(t *testing.T) {
 	t.Parallel()
-	lab := chaos.New(t, binary, chaos.Postgres, chaos.Quick)
+	lab := labtest.New(t, labtest.Postgres, labtest.Quick)
 	first := lab.ServeWith(1)
 	id := lab.Submit(dummy.Spec{Steps: 400, StepMS: 10, CheckpointEvery: 20, BackendLocal: true})
 	lab.Step(id, 25)
@@ -216,7 +215,7 @@ func TestTwoBackends_TheSecondRecoversTheFirstsLocalWork(t *testing.T) {
 
 func TestCopiedBackend_TheOlderLifeStops(t *testing.T) {
 	t.Parallel()
-	lab := chaos.New(t, binary, chaos.Postgres, chaos.Quick)
+	lab := labtest.New(t, labtest.Postgres, labtest.Quick)
 	older := lab.Serve()
 	copied := lab.Second()
 	copied.CopyIdentity(lab)
@@ -231,7 +230,7 @@ func TestBackendKilled_ItsOwnWorkGoesByThePolicy(t *testing.T) {
 	for _, policy := range []string{"resume", "fail"} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+			onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 				backend := lab.ServeWith(1, "RESTART_POLICY="+policy)
 				id := lab.Submit(dummy.Spec{Steps: 200, StepMS: 10, CheckpointEvery: 20, BackendLocal: true})
 				lab.Step(id, 25)
@@ -253,7 +252,7 @@ func TestBackendKilled_ItsOwnWorkGoesByThePolicy(t *testing.T) {
 
 func TestChildLosesItsWorker_TheTreeCompletesByItself(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		lab.Serve()
 		worker := lab.Worker()
 		child := dummy.Spec{Steps: 120, StepMS: 10, CheckpointEvery: 10}
@@ -268,7 +267,7 @@ func TestChildLosesItsWorker_TheTreeCompletesByItself(t *testing.T) {
 
 func TestPoison_ThreeLossesIsolateTheOperation(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		lab.Serve()
 		bad := dummy.Spec{Steps: 50, StepMS: 1, CrashAt: 1} // before any step that would count as getting further
 		id := lab.Submit(dummy.Spec{Children: []dummy.Spec{bad}})

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
 	"github.com/ktrdr/ktrdr/research"
@@ -18,7 +18,7 @@ import (
 // undeterred asks two providers that both fail in one way again and again:
 // breakers are off and retries many, so that what is left to stop it is the
 // limit that more sets.
-func undeterred(t *testing.T, lab *chaos.Lab, fault llmtest.Fault, more ...string) {
+func undeterred(t *testing.T, lab *labtest.Lab, fault llmtest.Fault, more ...string) {
 	t.Helper()
 	script := llmtest.Script(llmtest.Step{Fault: fault})
 	env := append(models(llmtest.New(t, script), llmtest.New(t, script)),
@@ -31,14 +31,14 @@ func undeterred(t *testing.T, lab *chaos.Lab, fault llmtest.Fault, more ...strin
 // stops pays for all of its tries.
 func TestModels_ABudgetThatIsUsedUpStopsCallsAndNoResearch(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		const each, daily = 0.15, 0.25 // US dollars; a try is charged some 0.026
 		undeterred(t, lab, llmtest.Garbage, fmt.Sprintf("KTRDR_BUDGET_RESEARCH_USD=%g", each), fmt.Sprintf("KTRDR_BUDGET_DAILY_USD=%g", daily))
 		for _, budget := range []string{"for one research", "for a day"} {
 			made := triggers(t, lab)
 			lab.Ends(made.Operation, ktrdr.Completed)
 			d := designOf(t, lab, made.Operation)
-			refused := func(s llm.Step) bool {
+			refused := func(s llm.TraceStep) bool {
 				return s.Decision == llm.Skipped && s.Kind == resilience.KindBudget && strings.Contains(s.Reason, budget)
 			}
 			if d.Designer != research.Builtin || !slices.ContainsFunc(d.Decisions, refused) {
@@ -55,9 +55,9 @@ func TestModels_ABudgetThatIsUsedUpStopsCallsAndNoResearch(t *testing.T) {
 // the deadline of the whole question ends it.
 func TestModels_ServersThatHangKeepADesignNoLongerThanItsDeadline(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		const timeout = time.Second
-		const patience = 3 * timeout // of one question, whoever is asked
+		const patience = 3 * timeout // of one question, to any model
 		undeterred(t, lab, llmtest.Hang, fmt.Sprintf("KTRDR_MODEL_TIMEOUT_SECONDS=%g", timeout.Seconds()),
 			"KTRDR_BUDGET_RESEARCH_USD=100", "KTRDR_BUDGET_DAILY_USD=100")
 		id := asks(t, lab)

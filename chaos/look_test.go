@@ -1,13 +1,14 @@
 package chaos_test
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -16,20 +17,20 @@ import (
 // There is one look, with one number and the hash of an undisturbed one.
 func TestLook_KilledAtEveryStepIsOneLook(t *testing.T) {
 	t.Parallel()
-	calm := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+	calm := labtest.New(t, labtest.SQLite, labtest.Calm)
 	plant(calm)
 	undisturbed := calm.ServeWith(2)
 	run := calm.Research(oneLook, "calm").Run
 	calm.RunEnds(run)
 	want := calm.Looks(run)
-	undisturbed.Term(time.Minute)
+	undisturbed.End(syscall.SIGTERM)
 	if len(want) != 1 || want[0].Number != 1 {
 		t.Fatalf("undisturbed, the looks are %+v; want one", want)
 	}
 	for _, point := range points("look.") {
 		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+			onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 				plant(lab)
 				backend := lab.ServeWith(2, "KTRDR_FAILPOINT="+string(point))
 				run := lab.Research(oneLook, "killed").Run
@@ -55,4 +56,4 @@ var oneLook = research.Request{
 }
 
 // plant puts a market into the lab in which a strategy becomes a finalist.
-func plant(lab *chaos.Lab) { lab.MarketWith("EURUSD", 4000, 1, 0.8) }
+func plant(lab *labtest.Lab) { lab.MarketWith("EURUSD", 4000, 1, 0.8) }

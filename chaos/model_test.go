@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
 
-// canary is a key that must be seen by the provider and by nobody else.
+// canary is a key that only the provider may see.
 const canary = "sk-canary-5b1f0c6e"
 
 // models points a backend at two providers, the first in Anthropic's words and
@@ -53,12 +53,12 @@ func answering(r llmtest.Request) llmtest.Step {
 }
 
 // asks triggers a research that a model shall design.
-func asks(t *testing.T, lab *chaos.Lab) ktrdr.OperationID {
+func asks(t *testing.T, lab *labtest.Lab) ktrdr.OperationID {
 	t.Helper()
 	return triggers(t, lab).Operation
 }
 
-func triggers(t *testing.T, lab *chaos.Lab) research.Triggered {
+func triggers(t *testing.T, lab *labtest.Lab) research.Triggered {
 	t.Helper()
 	made, err := lab.Client().Trigger(t.Context(), research.Request{Model: "anthropic/m1", BypassGates: true, Seed: new(uint64(1))}, "")
 	if err != nil {
@@ -68,7 +68,7 @@ func triggers(t *testing.T, lab *chaos.Lab) research.Triggered {
 }
 
 // designOf is the last design of a research.
-func designOf(t *testing.T, lab *chaos.Lab, id ktrdr.OperationID) (d research.Design) {
+func designOf(t *testing.T, lab *labtest.Lab, id ktrdr.OperationID) (d research.Design) {
 	t.Helper()
 	for _, c := range lab.Children(id) {
 		if c.Type == ktrdr.AgentDesign && c.Status == ktrdr.Completed {
@@ -82,7 +82,7 @@ func designOf(t *testing.T, lab *chaos.Lab, id ktrdr.OperationID) (d research.De
 
 func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		// What a provider says back must not carry the key anywhere.
 		dead := func(key string) *llmtest.Server {
 			return llmtest.New(t, llmtest.Script(llmtest.Step{
@@ -140,16 +140,16 @@ func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *te
 		if n := len(first.Requests()); n != before {
 			t.Errorf("the dead provider was called %d times by the next life, want none: its breaker is open", n-before)
 		}
-		if _, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.Decision{
+		if _, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.HumanDecision{
 			Why: "mended",
 		}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
-			t.Errorf("a reset by nobody: %v, want it refused", err)
+			t.Errorf("a reset without a name: %v, want it refused", err)
 		}
-		b, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.Decision{By: "ann", Why: "mended"})
+		b, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.HumanDecision{By: "ann", Why: "mended"})
 		if err != nil || b.State != ktrdr.BreakerClosed || b.By != "ann" {
 			t.Errorf("a reset by ann: %+v, %v", b, err)
 		}
-		for _, p := range []*chaos.Proc{backend, again} {
+		for _, p := range []*labtest.Process{backend, again} {
 			if strings.Contains(p.Log(), canary) {
 				t.Error("the key is in the log")
 			}
@@ -162,7 +162,7 @@ func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *te
 
 func TestModels_AnAnswerThatWasPaidForOutlivesTheBackend(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		var hold atomic.Bool
 		hold.Store(true)
 		held := make(chan struct{}, 8)
@@ -200,7 +200,7 @@ func TestModels_AnAnswerThatWasPaidForOutlivesTheBackend(t *testing.T) {
 
 func TestModels_BreakersThatAreSwitchedOffRefuseNothing(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		down := llmtest.Script(llmtest.Step{Status: 503})
 		first, second := llmtest.New(t, down), llmtest.New(t, down)
 		lab.ServeWith(1, append(models(first, second), "CIRCUIT_BREAKER_ENABLED=false")...)

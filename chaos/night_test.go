@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // kills is how many processes a night takes.
@@ -37,29 +37,29 @@ func seed(t *testing.T) uint64 {
 	return s
 }
 
-// TestNight_RandomKillsLoseNothingAndChangeNothing kills backends and workers
+// TestKills_AtRandomLoseNothingAndChangeNothing kills backends and workers
 // at random while work is submitted, and then wants every operation completed
 // with the result of an undisturbed run, none lost and none doubled.
-func TestNight_RandomKillsLoseNothingAndChangeNothing(t *testing.T) {
+func TestKills_AtRandomLoseNothingAndChangeNothing(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
-		night := &night{t: t, lab: lab, rng: rand.New(rand.NewPCG(seed(t), 1))} //nolint:gosec // a seeded test, not a secret
-		night.begin()
-		for night.killed < kills() {
-			night.submit()
-			night.strike()
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
+		run := &killing{t: t, lab: lab, rng: rand.New(rand.NewPCG(seed(t), 1))} //nolint:gosec // a seeded test, not a secret
+		run.begin()
+		for run.killed < kills() {
+			run.submit()
+			run.strike()
 		}
-		night.heal()
-		night.morning()
+		run.heal()
+		run.audit()
 	})
 }
 
-type night struct {
+type killing struct {
 	t       *testing.T
-	lab     *chaos.Lab
+	lab     *labtest.Lab
 	rng     *rand.Rand
-	backend *chaos.Proc
-	workers [2]*chaos.Proc
+	backend *labtest.Process
+	workers [2]*labtest.Process
 
 	killed, zombies, keys int
 	unsure                []attempt // submits without an answer
@@ -71,7 +71,7 @@ type attempt struct {
 	spec dummy.Spec
 }
 
-func (n *night) begin() {
+func (n *killing) begin() {
 	n.backend = n.lab.Serve()
 	for i := range n.workers {
 		n.workers[i] = n.lab.Worker()
@@ -80,7 +80,7 @@ func (n *night) begin() {
 
 // spec draws small work: single operations and trees, with checkpoints,
 // artifacts and none.
-func (n *night) spec() dummy.Spec {
+func (n *killing) spec() dummy.Spec {
 	leaf := func() dummy.Spec {
 		return dummy.Spec{
 			Steps: 20 + n.rng.IntN(80), StepMS: float64(5 + n.rng.IntN(15)),
@@ -99,7 +99,7 @@ func (n *night) spec() dummy.Spec {
 
 // submit submits under a key. Without an answer the same key is tried again
 // later: one operation must come of it.
-func (n *night) submit() {
+func (n *killing) submit() {
 	n.keys++
 	a := attempt{key: fmt.Sprintf("night-%d", n.keys), spec: n.spec()}
 	if _, err := n.lab.TrySubmit(a.spec, a.key); err != nil {
@@ -108,7 +108,7 @@ func (n *night) submit() {
 }
 
 // strike does one bad thing and lets the system live a little.
-func (n *night) strike() {
+func (n *killing) strike() {
 	i := n.rng.IntN(len(n.workers))
 	switch n.rng.IntN(6) {
 	case 0, 1:
@@ -133,19 +133,19 @@ func (n *night) strike() {
 			return
 		}
 		n.workers[i].Stop()
-		n.wait(int(chaos.Quick.Timeout.Milliseconds()) + 700)
+		n.wait(int(labtest.Quick.Timeout.Milliseconds()) + 700)
 		n.workers[i].Cont()
 	}
 	n.wait(800)
 }
 
-func (n *night) wait(ms int) {
+func (n *killing) wait(ms int) {
 	<-time.After(time.Duration(n.rng.IntN(ms+1)) * time.Millisecond)
 }
 
 // heal continues what the night left FAILED until everything has completed:
 // from its checkpoint, or, when it never came to one, from the beginning.
-func (n *night) heal() {
+func (n *killing) heal() {
 	n.t.Helper()
 	for _, a := range n.unsure {
 		if _, err := n.lab.TrySubmit(a.spec, a.key); err != nil {
@@ -178,7 +178,7 @@ func (n *night) heal() {
 	}
 }
 
-func (n *night) morning() {
+func (n *killing) audit() {
 	n.t.Helper()
 	roots := n.lab.Roots()
 	if want := n.keys + len(n.retried); len(roots) != want {

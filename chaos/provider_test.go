@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
 	"github.com/ktrdr/ktrdr/resilience"
 )
@@ -64,7 +64,7 @@ func newDying(t *testing.T) *dying {
 }
 
 // designedBySecond waits for a research, which the other provider designed.
-func designedBySecond(t *testing.T, lab *chaos.Lab, id ktrdr.OperationID) {
+func designedBySecond(t *testing.T, lab *labtest.Lab, id ktrdr.OperationID) {
 	t.Helper()
 	lab.Ends(id, ktrdr.Completed)
 	if d := designOf(t, lab, id); d.Designer != "openai/m2" || d.Instead != "" || len(d.Decisions) == 0 {
@@ -73,7 +73,7 @@ func designedBySecond(t *testing.T, lab *chaos.Lab, id ktrdr.OperationID) {
 }
 
 // breakerOf is a provider's.
-func breakerOf(t *testing.T, lab *chaos.Lab, provider string) resilience.Status {
+func breakerOf(t *testing.T, lab *labtest.Lab, provider string) resilience.Status {
 	t.Helper()
 	all, err := lab.Client().Breakers(t.Context())
 	if err != nil {
@@ -90,7 +90,7 @@ func breakerOf(t *testing.T, lab *chaos.Lab, provider string) resilience.Status 
 
 func TestModels_AProviderThatFailsInEveryWayCostsNoResearch(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		first := newDying(t)
 		second := llmtest.New(t, func(_ int, r llmtest.Request) llmtest.Step { return answering(r) })
 		lab.ServeWith(1, append(models(first.Server, second), impatient()...)...)
@@ -113,7 +113,7 @@ func TestModels_AProviderThatFailsInEveryWayCostsNoResearch(t *testing.T) {
 }
 
 // probe has researches run until one of them probes the dead provider.
-func probe(t *testing.T, lab *chaos.Lab, first *dying) (prober ktrdr.OperationID, held chan<- struct{}) {
+func probe(t *testing.T, lab *labtest.Lab, first *dying) (prober ktrdr.OperationID, held chan<- struct{}) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		prober = asks(t, lab)
@@ -130,12 +130,12 @@ func probe(t *testing.T, lab *chaos.Lab, first *dying) (prober ktrdr.OperationID
 		}
 		designedBySecond(t, lab, prober)
 	}
-	t.Fatal("nobody probed the dead provider within a minute")
+	t.Fatal("no probe of the dead provider within a minute")
 	return "", nil
 }
 
 // contested has another research run while a probe is in flight.
-func contested(t *testing.T, lab *chaos.Lab, first *dying) {
+func contested(t *testing.T, lab *labtest.Lab, first *dying) {
 	t.Helper()
 	prober, held := probe(t, lab, first)
 	before := breakerOf(t, lab, "anthropic")
@@ -174,7 +174,7 @@ func auditCalls(t *testing.T, calls []llmtest.Request) {
 
 // auditHistory wants the breaker to have opened once for the calls and once for
 // every probe, and never to have closed.
-func auditHistory(t *testing.T, lab *chaos.Lab) {
+func auditHistory(t *testing.T, lab *labtest.Lab) {
 	t.Helper()
 	history, err := lab.Client().BreakerHistory(t.Context(), "provider:anthropic", 100)
 	if err != nil {
@@ -191,7 +191,7 @@ func auditHistory(t *testing.T, lab *chaos.Lab) {
 
 // auditMoney wants a run, or all, to have been charged for more than over US
 // dollars, and for no more than most.
-func auditMoney(t *testing.T, lab *chaos.Lab, run string, over, most float64) {
+func auditMoney(t *testing.T, lab *labtest.Lab, run string, over, most float64) {
 	t.Helper()
 	r, err := lab.Client().Report(t.Context(), "", run)
 	if err != nil || r.Models == nil {

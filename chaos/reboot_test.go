@@ -3,18 +3,19 @@ package chaos_test
 import (
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // evening is what is started before everybody goes to bed. Gates are bypassed so
 // that every research goes through every phase.
-func evening(lab *chaos.Lab) (research.Triggered, []ktrdr.OperationID) {
+func evening(lab *labtest.Lab) (research.Triggered, []ktrdr.OperationID) {
 	leaf := dummy.Spec{Steps: 120, StepMS: 20, CheckpointEvery: 5, ArtifactBytes: 70_000}
 	work := []ktrdr.OperationID{
 		lab.Submit(dummy.Spec{Children: []dummy.Spec{leaf, leaf}}),
@@ -39,7 +40,7 @@ var inPeace struct {
 
 func peaceful(t *testing.T) []string {
 	t.Helper()
-	lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+	lab := labtest.New(t, labtest.SQLite, labtest.Calm)
 	lab.Market("EURUSD", 4000, 7)
 	backend := lab.ServeWith(2)
 	run, _ := evening(lab)
@@ -49,12 +50,12 @@ func peaceful(t *testing.T) []string {
 }
 
 // A supervisor that starts the backend again at once is all that a night needs:
-// nobody resumes anything by hand. The first kills hit a backend that has not
+// no person resumes anything by hand. The first kills hit a backend that has not
 // even started.
 func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
 	t.Parallel()
 	want := undisturbed(t)
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		lab.Market("EURUSD", 4000, 7)
 		backend := lab.ServeWith(2)
 		lone := lab.Submit(dummy.Spec{Steps: 200, StepMS: 20, CheckpointEvery: 5})
@@ -67,7 +68,7 @@ func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
 		}
 		lab.Healthy(backend)
 		for _, id := range append(work, lone) {
-			lab.Ends(id, ktrdr.Completed) // by itself: nobody resumes it
+			lab.Ends(id, ktrdr.Completed) // by itself: no person resumes it
 		}
 		if got := lab.Hashes(run); !slices.Equal(got, want) {
 			t.Errorf("result hashes %v, undisturbed %v", got, want)
@@ -76,21 +77,21 @@ func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
 			t.Errorf("%s was claimed %d times: the kills hit nothing", lone, op.Attempts)
 		}
 		lab.Audit()
-		if code := backend.Term(30 * time.Second); code != 0 {
+		if code := backend.End(syscall.SIGTERM); code != 0 {
 			t.Errorf("a stop that was asked for ends with %d: a supervisor would take it for a crash", code)
 		}
 	})
 }
 
 // A power cut takes backend and workers in the same instant, twice; the machine
-// starts them again and nobody does anything else.
+// starts them again and no person does anything else.
 func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
 	t.Parallel()
 	want := undisturbed(t)
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		lab.Market("EURUSD", 4000, 7)
-		boot := func() []*chaos.Proc {
-			return []*chaos.Proc{lab.Boot(0), lab.WorkerNamed("trainer", "training,backtesting"), lab.WorkerNamed("counter", "dummy")}
+		boot := func() []*labtest.Process {
+			return []*labtest.Process{lab.Boot(0), lab.WorkerNamed("trainer", "training,backtesting"), lab.WorkerNamed("counter", "dummy")}
 		}
 		machine := boot()
 		lab.Healthy(machine[0])
@@ -102,18 +103,18 @@ func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
 					return op.Status == ktrdr.Running && op.Checkpoint != nil
 				})
 			})
-			chaos.PowerCut(machine...)
+			labtest.PowerCut(machine...)
 			machine = boot()
 			lab.Healthy(machine[0])
 		}
 		for _, id := range work {
-			lab.Ends(id, ktrdr.Completed) // by itself: nobody resumes it
+			lab.Ends(id, ktrdr.Completed) // by itself: no person resumes it
 		}
 		if got := lab.Hashes(run); !slices.Equal(got, want) {
 			t.Errorf("result hashes %v, undisturbed %v", got, want)
 		}
 		for i, p := range machine[1:] {
-			if code := p.Term(30 * time.Second); code != 0 {
+			if code := p.End(syscall.SIGTERM); code != 0 {
 				t.Errorf("worker %d, asked to stop, ends with %d", i, code)
 			}
 		}

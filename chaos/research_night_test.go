@@ -3,13 +3,14 @@ package chaos_test
 import (
 	"math/rand/v2"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -28,16 +29,16 @@ func researches() int {
 	return 30
 }
 
-// TestResearchNight_KillsChangeNoVerdict researches a market while backend or
+// TestResearchRun_KillsChangeNoVerdict researches a market while backend or
 // worker is killed every two seconds, and wants of it, place by place and hash
 // for hash, the ledger of a run that nothing disturbed.
-func TestResearchNight_KillsChangeNoVerdict(t *testing.T) {
+func TestResearchRun_KillsChangeNoVerdict(t *testing.T) {
 	t.Parallel()
 	seed := seed(t)
 	request := research.Request{
 		Brief: "mean reversion on EURUSD 1h, simple", Count: researches(), Seed: new(seed % 1000), Symbols: []string{"EURUSD"}, Timeframe: "1h",
 	}
-	calm := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+	calm := labtest.New(t, labtest.SQLite, labtest.Calm)
 	calm.Market("EURUSD", 1500, seed)
 	undisturbed := calm.ServeWith(2)
 	made := calm.Research(request, "calm")
@@ -47,20 +48,20 @@ func TestResearchNight_KillsChangeNoVerdict(t *testing.T) {
 	}
 	calm.RunEnds(made.Run)
 	want, looks := calm.Ledger(made.Run), calm.Looks(made.Run)
-	undisturbed.Term(time.Minute)
+	undisturbed.End(syscall.SIGTERM)
 	if len(want) != researches() {
 		t.Fatalf("the undisturbed ledger has %d places, want %d", len(want), researches())
 	}
 
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		lab.Market("EURUSD", 1500, seed)
-		n := &researchNight{t: t, lab: lab, rng: rand.New(rand.NewPCG(seed, 2))} //nolint:gosec // a seeded test, not a secret
+		n := &researchKills{t: t, lab: lab, rng: rand.New(rand.NewPCG(seed, 2))} //nolint:gosec // a seeded test, not a secret
 		run := n.begin(request)
 		for n.open() > 0 {
 			n.strike()
 		}
 		lab.RunEnds(run)
-		n.morning(request, run)
+		n.audit(request, run)
 		if diff := cmp.Diff(want, lab.Ledger(run)); diff != "" {
 			t.Errorf("the ledger differs from the undisturbed one (- undisturbed, + this):\n%s", diff)
 		}
@@ -71,19 +72,19 @@ func TestResearchNight_KillsChangeNoVerdict(t *testing.T) {
 	})
 }
 
-type researchNight struct {
+type researchKills struct {
 	t       *testing.T
-	lab     *chaos.Lab
+	lab     *labtest.Lab
 	rng     *rand.Rand
-	backend *chaos.Proc
-	workers [2]*chaos.Proc
+	backend *labtest.Process
+	workers [2]*labtest.Process
 
 	began  time.Time
 	ids    []ktrdr.OperationID
 	killed struct{ backends, workers int }
 }
 
-func (n *researchNight) begin(request research.Request) string {
+func (n *researchKills) begin(request research.Request) string {
 	n.t.Helper()
 	n.began = time.Now()
 	n.backend = n.lab.Serve(dawdle)
@@ -108,7 +109,7 @@ func (n *researchNight) begin(request research.Request) string {
 }
 
 // open counts the researches that have not ended.
-func (n *researchNight) open() (open int) {
+func (n *researchKills) open() (open int) {
 	n.t.Helper()
 	limit := 3 * time.Minute
 	if soak() {
@@ -128,7 +129,7 @@ func (n *researchNight) open() (open int) {
 // strike lets everybody live for a while, and then kills one, who is back at
 // once. The third worker in a row that one operation loses would be poison, and
 // its failure right: then the backend is killed instead.
-func (n *researchNight) strike() {
+func (n *researchKills) strike() {
 	<-time.After(between)
 	if n.rng.IntN(2) == 0 || n.nearlyPoison() {
 		n.backend.Kill()
@@ -142,7 +143,7 @@ func (n *researchNight) strike() {
 	n.workers[i] = n.lab.ResearcherIn(n.lab.WorkerDir(i + 1))
 }
 
-func (n *researchNight) nearlyPoison() bool {
+func (n *researchKills) nearlyPoison() bool {
 	n.t.Helper()
 	for _, id := range n.ids {
 		if slices.ContainsFunc(n.lab.Children(id), func(op ktrdr.Operation) bool {
@@ -154,8 +155,8 @@ func (n *researchNight) nearlyPoison() bool {
 	return false
 }
 
-// morning looks at every research and its children: none is lost, none doubled.
-func (n *researchNight) morning(request research.Request, run string) {
+// audit looks at every research and its children: none is lost, none doubled.
+func (n *researchKills) audit(request research.Request, run string) {
 	n.t.Helper()
 	again, claims := 0, 0
 	for _, id := range n.ids {
@@ -166,12 +167,12 @@ func (n *researchNight) morning(request research.Request, run string) {
 	}
 	roots := slices.DeleteFunc(n.lab.Roots(), func(op ktrdr.Operation) bool { return op.Type != ktrdr.AgentResearch })
 	if len(roots) != researches() {
-		n.t.Errorf("%d researches came of a run of %d", len(roots), researches())
+		n.t.Errorf("%d researches exist in a run of %d", len(roots), researches())
 	}
 	if same := n.lab.Research(request, "night"); same.Run != run || len(same.Operations) != len(n.ids) || same.Operation != n.ids[0] {
 		n.t.Errorf("the same request again is %+v, want the run %s", same, run)
 	}
-	n.t.Logf("%d backends and %d workers killed in %v; %d designs and assessments begun anew, %d other claims repeated",
+	n.t.Logf("%d backends and %d workers killed in %v; %d designs and assessments restarted, %d other claims repeated",
 		n.killed.backends, n.killed.workers, time.Since(n.began).Round(time.Second), again, claims)
 	if n.killed.backends+n.killed.workers < 5 || again+claims == 0 {
 		n.t.Error("the night hit nothing: it shows nothing")

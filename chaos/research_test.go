@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
 
@@ -26,7 +26,7 @@ const slow, fast = "KTRDR_KERNEL=reference", "KTRDR_KERNEL="
 
 func TestTraining_KilledAndResumedOnAnotherKernelEndsAsUndisturbed(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		lab.Serve()
 		lab.Market("EURUSD", 4000, 7)
 		worker := lab.Researcher(slow, fmt.Sprintf("KTRDR_FAILPOINT=%s@1", fault.WorkerSaved))
@@ -53,7 +53,7 @@ func TestTraining_KilledAndResumedOnAnotherKernelEndsAsUndisturbed(t *testing.T)
 // that every checkpoint passes.
 func TestBacktest_KilledAtACheckpointEndsAsUndisturbed(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		lab.Serve()
 		lab.Market("EURUSD", 25_000, 7)
 		trainer := lab.Researcher()

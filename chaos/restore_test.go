@@ -1,10 +1,7 @@
 package chaos_test
 
 import (
-	"bytes"
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -12,8 +9,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -24,7 +21,7 @@ type place struct {
 }
 
 func newPlace(t *testing.T, data, db string) place {
-	env := append(os.Environ(), "KTRDR_AUTH=none", "KTRDR_DATA="+data, "KTRDR_URL=http://127.0.0.1:1", "KTRDR_ADDR=127.0.0.1:0")
+	env := labtest.Environment(t, data, labtest.Calm, "KTRDR_AUTH=none", "KTRDR_URL=http://127.0.0.1:1", "KTRDR_ADDR=127.0.0.1:0")
 	if db != "" {
 		env = append(env, "KTRDR_DB="+db)
 	}
@@ -34,17 +31,10 @@ func newPlace(t *testing.T, data, db string) place {
 // run runs a command to its end; killed says that it ended by SIGKILL.
 func (p place) run(extra string, args ...string) (said string, code int, killed bool) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
-	var out bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(p.env, extra), &out, &out
-	_ = cmd.Run() // the exit code tells
-	if ctx.Err() != nil {
-		p.t.Fatalf("ktrdr %s does not end:\n%s", strings.Join(args, " "), &out)
-	}
-	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
-	return out.String(), cmd.ProcessState.ExitCode(), status.Signaled() && status.Signal() == syscall.SIGKILL
+	ended := labtest.Start(p.t, labtest.Program{Args: args, Env: labtest.WithEnv(p.env, extra)})
+	code = ended.Exit(time.Minute)
+	status, _ := ended.State().Sys().(syscall.WaitStatus)
+	return ended.Log(), code, status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // refusesAll requires that no command takes the place.
@@ -77,7 +67,7 @@ func (p place) refusesAll() {
 // another folder on the same database, and repeated it is whole.
 func TestRestore_KilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	source := chaos.New(t, binary, chaos.SQLite, quiet)
+	source := labtest.New(t, labtest.SQLite, quiet)
 	source.ServeWith(1)
 	id := source.Submit(dummy.Spec{Steps: 4, StepMS: 1, CheckpointEvery: 1, ArtifactBytes: 70000, FailAt: 4})
 	source.Ends(id, ktrdr.Failed)

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 func TestConcurrentResumes_OneWins(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		lab.Serve()
 		worker := lab.Worker()
 		id := lab.Submit(long())

@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // crowd keeps n connections open that each asked once without a token and then
 // say nothing. One that is closed comes back. They come from many addresses of
 // this machine, so that no limit of one address keeps them away.
-func crowd(t *testing.T, lab *chaos.Lab, n int) (leave func()) {
+func crowd(t *testing.T, lab *labtest.Lab, n int) (leave func()) {
 	t.Helper()
 	at, err := url.Parse(lab.Client().URL())
 	if err != nil {
@@ -79,8 +79,8 @@ func knocks(ctx context.Context, at string) error {
 // and the API answers.
 func TestStrangers_CannotStarveTheLab(t *testing.T) {
 	t.Parallel()
-	times := chaos.Times{Timeout: 6 * time.Second, Interval: 500 * time.Millisecond, Heartbeat: 500 * time.Millisecond}
-	onBoth(t, times, func(t *testing.T, lab *chaos.Lab) {
+	times := labtest.Times{Timeout: 6 * time.Second, Interval: 500 * time.Millisecond, Heartbeat: 500 * time.Millisecond}
+	onBoth(t, times, func(t *testing.T, lab *labtest.Lab) {
 		lab.Serve("KTRDR_MAX_CONNECTIONS=1024")
 		lab.Worker()
 		work := dummy.Spec{Steps: 1400, StepMS: 10, CheckpointEvery: 50}
@@ -134,13 +134,14 @@ func (f *fleet) note(_ time.Duration, err error) {
 // heartbeat, or 2,000 at the default one in a long run. How long a heartbeat takes is
 // measured by BenchmarkFleet of package bench.
 func TestFleet_IsNeverOrphanedByItsOwnSize(t *testing.T) {
-	n, times, watched := 300, chaos.Times{Timeout: 6 * time.Second, Interval: 1500 * time.Millisecond, Heartbeat: time.Second}, 15*time.Second
+	n, watched := 300, 15*time.Second
+	times := labtest.Times{Timeout: 6 * time.Second, Interval: 1500 * time.Millisecond, Heartbeat: time.Second}
 	if soak() {
-		n, times, watched = 2000, chaos.Times{Timeout: time.Minute, Interval: 15 * time.Second, Heartbeat: 10 * time.Second}, 150*time.Second
+		n, times, watched = 2000, labtest.Times{Timeout: time.Minute, Interval: 15 * time.Second, Heartbeat: 10 * time.Second}, 150*time.Second
 	}
-	for _, kind := range []chaos.Kind{chaos.SQLite, chaos.Postgres} {
+	for _, kind := range []labtest.StoreKind{labtest.SQLite, labtest.Postgres} {
 		t.Run(string(kind), func(t *testing.T) {
-			lab := chaos.New(t, binary, kind, times)
+			lab := labtest.New(t, kind, times)
 			lab.Serve()
 			ids := make([]ktrdr.OperationID, n)
 			for i := range ids {
@@ -156,7 +157,7 @@ func TestFleet_IsNeverOrphanedByItsOwnSize(t *testing.T) {
 				all.Go(func() {
 					got := sync.OnceFunc(claimed.Done)
 					defer got()
-					if err := chaos.Simulate(ctx, c, i, got, f.note); err != nil {
+					if err := labtest.Simulate(ctx, c, i, got, f.note); err != nil {
 						t.Error(err)
 					}
 				})

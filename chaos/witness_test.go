@@ -12,17 +12,17 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // witness is a worker and a user in one, who writes down for every
 // acknowledgement what must hold from then on.
 type witness struct {
 	t            *testing.T
-	lab          *chaos.Lab
-	client       *httpapi.Client
+	lab          *labtest.Lab
+	client       *client.Client
 	turn         int
 	acknowledged []func()
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// archetype is a design to begin with.
 type archetype struct {
 	name     string
 	idea     Family
@@ -65,13 +64,6 @@ var archetypes = []archetype{
 // the others tell whether the wish was a good idea.
 const mostWishes = 4
 
-// plan is the first generation for a brief that names no family: its wishes, then
-// the archetypes.
-func plan(b *Brief) []archetype {
-	wished := wishes(b)
-	return append(wished[:min(len(wished), mostWishes)], archetypes...)
-}
-
 // wishes are the designs that a brief asks for: of the readings that it names, and
 // the archetypes of its families.
 func wishes(b *Brief) (list []archetype) {
@@ -118,7 +110,8 @@ func (f *frame) first(index int, r *num.Rand) (Genome, string) {
 	if len(f.brief.Families) > 0 {
 		return f.firstOf(index, r)
 	}
-	return f.begin(plan(f.brief), index, index, r)
+	wished := wishes(f.brief)
+	return f.begin(append(wished[:min(len(wished), mostWishes)], archetypes...), index, index, r)
 }
 
 // begin is the design of a list at a place.
@@ -174,10 +167,9 @@ func (f *frame) lengthen(g *Genome, index int, r *num.Rand) {
 	g.Inputs = append(g.Inputs, x)
 }
 
-// pick is a number below n.
 func pick(r *num.Rand, n int) int { return int(r.Uint64n(uint64(n))) }
 
-// step goes so many rungs up or down a ladder, not beyond its ends.
+// step goes a number of rungs up or down a ladder, not beyond its ends.
 func step[T int | float64](ladder []T, from T, by int) T {
 	i := slices.Index(ladder, nearest(ladder, from))
 	return ladder[min(max(i+by, 0), len(ladder)-1)]

@@ -12,8 +12,8 @@ import (
 
 // Brief is a goal as the designer understands it.
 //
-// ReadBrief makes one from words. It names the data; whoever has them adds
-// Stats, and Design can begin.
+// Chosen.Read makes one from words. It names the data. The caller adds
+// their Stats before Design.
 type Brief struct {
 	Symbols   []string           `json:"symbols"`                     // researched together: one account each
 	Timeframe market.Timeframe   `json:"timeframe"`                   // of the bars at which decisions are made
@@ -45,7 +45,7 @@ type Brief struct {
 	Understood []string `json:"understood"`
 
 	// Stats describe the market, and LongerStats its longer bars, in the order of
-	// Longer. ReadBrief leaves them empty; Measure sets them.
+	// Longer. Read leaves them empty; Measure sets them.
 	Stats       Stats   `json:"stats"`
 	LongerStats []Stats `json:"longer_stats,omitempty"`
 }
@@ -79,11 +79,11 @@ func (s Style) horizons() [2]int {
 
 // Known is what the library has.
 type Known struct {
-	Series []Series `json:"series"`
+	Series []KnownSeries `json:"series"`
 }
 
-// Series is one series of the library.
-type Series struct {
+// KnownSeries is one series of the library.
+type KnownSeries struct {
 	Symbol    string           `json:"symbol"`
 	Timeframe market.Timeframe `json:"timeframe"`
 	Bars      int              `json:"bars"`
@@ -92,12 +92,9 @@ type Series struct {
 // longest is how much of a text is read.
 const longest = 64 << 10
 
-// ReadBrief reads a goal in English. Words without an effect are listed. Of a text beyond 64 KiB the rest is not read. The symbols and the
-// timeframes are always those of series that are known, unless none is.
-func ReadBrief(text string, known Known) Brief { return Chosen{}.Read(text, known) }
-
-// Read reads a goal for symbols and timeframes that were chosen elsewhere: they win
-// over those of the text.
+// Read reads a goal in English. Words without an effect are listed. Of a text
+// beyond 64 KiB the rest is not read. What was chosen wins over the text. The
+// symbols and timeframes are always those of known series, unless none is.
 func (c Chosen) Read(text string, known Known) Brief {
 	b := Brief{}
 	if len(text) > longest {
@@ -117,7 +114,6 @@ func (b *Brief) understand(format string, args ...any) {
 	b.Understood = append(b.Understood, fmt.Sprintf(format, args...))
 }
 
-// squash leaves letters and digits, in lower case.
 func squash(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -130,7 +126,6 @@ func squash(s string) string {
 	}, s)
 }
 
-// sentences tell what was understood.
 func (r *briefReader) sentences() []string {
 	b := r.brief
 	var out []string

@@ -9,10 +9,8 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// mostListed is how many series a sentence lists.
 const mostListed = 12
 
-// text lists what there is.
 func (k Known) text() string {
 	var list []string
 	for _, s := range k.Series[:min(len(k.Series), mostListed)] {
@@ -24,9 +22,8 @@ func (k Known) text() string {
 	return strings.Join(list, ", ")
 }
 
-// knows says whether the library has a symbol, however it is written.
 func (k Known) knows(symbol string) bool {
-	return slices.ContainsFunc(k.Series, func(s Series) bool { return squash(s.Symbol) == squash(symbol) })
+	return slices.ContainsFunc(k.Series, func(s KnownSeries) bool { return squash(s.Symbol) == squash(symbol) })
 }
 
 // Nearest is the symbol that a user may have meant who wrote one that the library
@@ -35,10 +32,7 @@ func (k Known) Nearest(symbol string) string {
 	if k.knows(symbol) {
 		return ""
 	}
-	var names []string
-	for _, s := range k.Series {
-		names = append(names, s.Symbol)
-	}
+	names := text.Map(k.Series, func(s KnownSeries) string { return s.Symbol })
 	slices.Sort(names)
 	return text.Nearest(symbol, names)
 }
@@ -144,7 +138,6 @@ func written(list []spot, i int) bool {
 	return list[i].begins && i == 0 && (known || two || next == "on" || slices.Contains(links, next))
 }
 
-// names says whether a word is a timeframe.
 func names(word string) bool {
 	r := newReader(word, Known{}, &Brief{})
 	return len(r.frames) == 1
@@ -165,11 +158,11 @@ func strangers(text string, known Known) (lost []string) {
 	for i, s := range list {
 		halves := strings.FieldsFunc(s.text, func(r rune) bool { return r == '/' || r == '-' })
 		meant[i] = known.knows(s.text) || written(list, i) || goesOn(list, meant, i)
-		switch whole := strings.Join(halves, ""); {
+		switch joined := strings.Join(halves, ""); {
 		case strings.Contains(s.text, "_"):
-		case len(halves) <= 2 && pair(whole):
-			add(strings.ToUpper(whole))
-		case len(halves) == 2 && known.knows(whole):
+		case len(halves) <= 2 && pair(joined):
+			add(strings.ToUpper(joined))
+		case len(halves) == 2 && known.knows(joined):
 		case len(halves) == 2 && !loud && (money(halves[0]) || money(halves[1])) && capitals(halves[0]) && capitals(halves[1]):
 			add(strings.Join(halves, "-")) // a coin and what it is traded for
 		case meant[i] && nicknames[strings.ToLower(s.text)] != "":
@@ -206,7 +199,7 @@ var nicknames = map[string]string{"gold": "xau", "silver": "xag", "bitcoin": "bt
 // called is the symbol of the library that a nickname stands for, with the most bars
 // of several; "" if there is no such word.
 func (k Known) called(word string) string {
-	base, best := nicknames[strings.ToLower(word)], Series{}
+	base, best := nicknames[strings.ToLower(word)], KnownSeries{}
 	for _, s := range k.Series {
 		if quote, ok := strings.CutPrefix(squash(s.Symbol), base); base != "" && ok && (quote == "" || money(quote)) && s.Bars > best.Bars {
 			best = s
@@ -250,7 +243,6 @@ func shouted(text string) bool {
 	return loud > quiet && words > 1
 }
 
-// money says whether a word is a currency, a coin or a metal.
 func money(word string) bool {
 	return slices.Contains(fiat, strings.ToUpper(word)) || slices.Contains(coins, strings.ToUpper(word))
 }

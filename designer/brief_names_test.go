@@ -30,7 +30,7 @@ func TestCheckBrief_RefusesWhatTheLibraryDoesNotHave(t *testing.T) {
 		},
 		"a timeframe of the named symbol":   {"EURUSD 4h", "names 4h bars"},
 		"a timeframe in words":              {"EURUSD on 15 minute candles", "names 15m bars"},
-		"a timeframe that nobody has":       {"3-minute bars", "names 3m bars"},
+		"a timeframe that does not exist":   {"3-minute bars", "names 3m bars"},
 		"a timeframe as other programs say": {"EURUSD on M5", "the goal names 5m bars, and the library has no 5m bars of EURUSD"},
 		"one of two pairs":                  {"mean reversion on EURUSD or USDCAD", "names USDCAD, and the library has no such bars"},
 		"one of two shares":                 {"EURUSD or TSLA", "names TSLA"},
@@ -109,7 +109,7 @@ func TestCheckBrief_WarnsWhereSomethingOfItIsThere(t *testing.T) {
 			}
 		}
 	}
-	if b := designer.ReadBrief("GBPUSD on 5m bars, or 4h bars", library); b.Timeframe != market.H4 || len(b.Longer) != 0 {
+	if b := (designer.Chosen{}).Read("GBPUSD on 5m bars, or 4h bars", library); b.Timeframe != market.H4 || len(b.Longer) != 0 {
 		t.Errorf("of two timeframes %s is read, want the one that there is", b.Timeframe)
 	}
 }

@@ -20,12 +20,10 @@ type Chosen struct {
 // MaxSymbols is how many symbols are researched together at most.
 const MaxSymbols = 16
 
-// has says whether there are bars of a symbol in a timeframe.
 func (k Known) has(symbol string, tf market.Timeframe) bool {
-	return slices.ContainsFunc(k.Series, func(s Series) bool { return s.Symbol == symbol && s.Timeframe == tf })
+	return slices.ContainsFunc(k.Series, func(s KnownSeries) bool { return s.Symbol == symbol && s.Timeframe == tf })
 }
 
-// hasAll says whether there are bars of all symbols in a timeframe.
 func (k Known) hasAll(symbols []string, tf market.Timeframe) bool {
 	return !slices.ContainsFunc(symbols, func(s string) bool { return !k.has(s, tf) })
 }
@@ -36,7 +34,7 @@ func (k Known) hasAll(symbols []string, tf market.Timeframe) bool {
 func (r *briefReader) readSeries(known Known, chosen Chosen) {
 	b := r.brief
 	known.Series = slices.Clone(known.Series)
-	slices.SortStableFunc(known.Series, func(x, y Series) int {
+	slices.SortStableFunc(known.Series, func(x, y KnownSeries) int {
 		return cmp.Or(cmp.Compare(y.Bars, x.Bars), cmp.Compare(x.Symbol, y.Symbol), cmp.Compare(x.Timeframe, y.Timeframe))
 	})
 	if len(known.Series) == 0 {
@@ -108,7 +106,7 @@ func (k Known) longestCommon(symbols []string) ([]string, []market.Timeframe) {
 		}
 	}
 	longest := k.Series[0]
-	if i := slices.IndexFunc(k.Series, func(s Series) bool { return slices.Contains(symbols, s.Symbol) }); i >= 0 {
+	if i := slices.IndexFunc(k.Series, func(s KnownSeries) bool { return slices.Contains(symbols, s.Symbol) }); i >= 0 {
 		longest = k.Series[i]
 	}
 	some := slices.DeleteFunc(slices.Clone(symbols), func(s string) bool { return !k.has(s, longest.Timeframe) })
@@ -369,7 +367,7 @@ func (k Known) lacks(who string, symbols []string, frames []market.Timeframe) er
 // Resample is the command that makes bars of a symbol of its shorter ones: of those
 // that there are the most of. It is empty where no bars can be used.
 func (k Known) Resample(symbol string, to market.Timeframe) string {
-	var from Series
+	var from KnownSeries
 	for _, s := range k.Series {
 		if s.Symbol == symbol && s.Bars > from.Bars && s.Timeframe != to && to.MadeOf(s.Timeframe) {
 			from = s

@@ -9,7 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-var crosses = designer.Known{Series: []designer.Series{
+var crosses = designer.Known{Series: []designer.KnownSeries{
 	{Symbol: "EURGBP", Timeframe: market.H1, Bars: 20_000},
 	{Symbol: "EURGBP", Timeframe: market.H4, Bars: 5_000},
 	{Symbol: "EURGBP", Timeframe: market.D1, Bars: 900},
@@ -19,7 +19,7 @@ var crosses = designer.Known{Series: []designer.Series{
 	{Symbol: "AAPL", Timeframe: market.D1, Bars: 60_000},
 }}
 
-func TestReadBrief_SeveralSymbolsAndTimeframes(t *testing.T) {
+func TestRead_SeveralSymbolsAndTimeframes(t *testing.T) {
 	hour, four, day := market.H1, market.H4, market.D1
 	for text, want := range map[string]struct {
 		symbols string
@@ -52,15 +52,15 @@ func TestReadBrief_SeveralSymbolsAndTimeframes(t *testing.T) {
 		"EURGBP with entries at M60 and a filter at H4":    {"EURGBP", four, nil}, // there is no M60
 		"EURGBP with entries at H1 and a filter at the D1": {"EURGBP", hour, []market.Timeframe{day}},
 	} {
-		b := designer.ReadBrief(text, crosses)
+		b := designer.Chosen{}.Read(text, crosses)
 		if got := strings.Join(b.Symbols, " "); got != want.symbols || b.Timeframe != want.base || !slices.Equal(b.Longer, want.longer) {
 			t.Errorf("%q: %s on %s and %v, want %s on %s and %v", text, got, b.Timeframe, b.Longer, want.symbols, want.base, want.longer)
 		}
 	}
 }
 
-func TestReadBrief_SaysWhatSeveralMean(t *testing.T) {
-	got := strings.Join(designer.ReadBrief("mean reversion on EURGBP or USDCAD using 1h and 4h", crosses).Understood, "\n")
+func TestRead_SaysWhatSeveralMean(t *testing.T) {
+	got := strings.Join(designer.Chosen{}.Read("mean reversion on EURGBP or USDCAD using 1h and 4h", crosses).Understood, "\n")
 	for _, want := range []string{
 		"Research EURGBP and USDCAD together on 1h bars: one account each with 1/2 of the capital, judged on the sum.",
 		"Decide at 1h bars; designs may also read 4h bars.",

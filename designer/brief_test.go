@@ -14,7 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-var library = designer.Known{Series: []designer.Series{
+var library = designer.Known{Series: []designer.KnownSeries{
 	{Symbol: "EURUSD", Timeframe: market.H1, Bars: 20_000},
 	{Symbol: "EURUSD", Timeframe: market.D1, Bars: 2_000},
 	{Symbol: "GBPUSD", Timeframe: market.H1, Bars: 30_000},
@@ -22,7 +22,7 @@ var library = designer.Known{Series: []designer.Series{
 	{Symbol: "BTC-USD", Timeframe: market.M15, Bars: 9_000},
 }}
 
-func TestReadBrief_UnderstandsGoals(t *testing.T) {
+func TestRead_UnderstandsGoals(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		want designer.Brief
@@ -92,7 +92,7 @@ func TestReadBrief_UnderstandsGoals(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := designer.ReadBrief(c.text, library)
+			got := designer.Chosen{}.Read(c.text, library)
 			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(designer.Brief{}, "Understood"), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -103,8 +103,8 @@ func TestReadBrief_UnderstandsGoals(t *testing.T) {
 	}
 }
 
-func TestReadBrief_TellsWhatItUnderstood(t *testing.T) {
-	got := strings.Join(designer.ReadBrief("long only RSI on EURUSD 4h, max drawdown 12%", library).Understood, "\n")
+func TestRead_TellsWhatItUnderstood(t *testing.T) {
+	got := strings.Join(designer.Chosen{}.Read("long only RSI on EURUSD 4h, max drawdown 12%", library).Understood, "\n")
 	for _, want := range []string{
 		"Research EURUSD on 1h bars.", "There is no 4h data of EURUSD; 1h is used.", "Look first at rsi.",
 		"Never go short.", "below 12 %",
@@ -115,7 +115,7 @@ func TestReadBrief_TellsWhatItUnderstood(t *testing.T) {
 	}
 }
 
-func TestReadBrief_SaysWhenNoSymbolIsNamed(t *testing.T) {
+func TestRead_SaysWhenNoSymbolIsNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                "No symbol is named: EURUSD 1h, the longest series, is researched.",
 		"trend":           "No symbol is named: EURUSD 1h, the longest series, is researched.",
@@ -123,7 +123,7 @@ func TestReadBrief_SaysWhenNoSymbolIsNamed(t *testing.T) {
 		"trend on gold":   "Research XAUUSD on 1h bars.",
 		"trend on EURUSD": "Research EURUSD on 1h bars.",
 	} {
-		if got := designer.ReadBrief(text, shelf).Understood; len(got) == 0 || got[0] != want {
+		if got := (designer.Chosen{}).Read(text, shelf).Understood; len(got) == 0 || got[0] != want {
 			t.Errorf("%q: understood %q, want first %q", text, got, want)
 		}
 	}
@@ -141,15 +141,15 @@ func TestNearest_SuggestsNoWordForItself(t *testing.T) {
 	}
 }
 
-func TestReadBrief_ReadsNoMoreThanItsLimit(t *testing.T) {
+func TestRead_ReadsNoMoreThanItsLimit(t *testing.T) {
 	text := strings.Repeat("lorem ipsum ", 6000) + "long only"
-	if b := designer.ReadBrief(text, library); b.LongOnly || !strings.Contains(strings.Join(b.Understood, " "), "first 65536 bytes") {
-		t.Errorf("a text of %d bytes was read to its end, or nobody was told: %+v", len(text), b)
+	if b := (designer.Chosen{}).Read(text, library); b.LongOnly || !strings.Contains(strings.Join(b.Understood, " "), "first 65536 bytes") {
+		t.Errorf("a text of %d bytes was read to its end, or that is not told: %+v", len(text), b)
 	}
 }
 
-func TestReadBrief_WithoutData(t *testing.T) {
-	b := designer.ReadBrief("trend", designer.Known{})
+func TestRead_WithoutData(t *testing.T) {
+	b := designer.Chosen{}.Read("trend", designer.Known{})
 	if len(b.Symbols) != 0 || !strings.Contains(strings.Join(b.Understood, " "), "no data") {
 		t.Errorf("%+v", b)
 	}
@@ -158,11 +158,11 @@ func TestReadBrief_WithoutData(t *testing.T) {
 	}
 }
 
-func FuzzReadBrief(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add("A mean-reversion idea for EUR/USD, max drawdown 10 %, at least 50 trades, no shorts")
 	f.Add("\xff\xfe drawdown % trades > 4")
 	f.Fuzz(func(t *testing.T, text string) {
-		b := designer.ReadBrief(text, library)
+		b := designer.Chosen{}.Read(text, library)
 		if len(b.Symbols) == 0 || b.Timeframe == "" || b.MaxDrawdown < 0 || b.MaxDrawdown >= 1 || b.MinTrades < 0 {
 			t.Errorf("%+v", b)
 		}

@@ -35,18 +35,16 @@ type reading struct {
 	settings  func(period int) []setting
 }
 
-// setting is a parameter as a strategy writes it.
 type setting struct{ name, value string }
 
 func period(n int) []setting { return []setting{{"period", strconv.Itoa(n)}} }
 
-func whole(name string, n int) setting { return setting{name, strconv.Itoa(n)} }
+func integer(name string, n int) setting { return setting{name, strconv.Itoa(n)} }
 
 // periods are the windows that designs use: a step is a change that can
 // matter.
 var periods = []int{5, 8, 12, 16, 24, 36, 48, 64, 96}
 
-// readings is what designs are made of, by name.
 var readings = []reading{
 	{"adx", "adx", "adx", Trend, false, period},
 	{"aroon", "aroon", "oscillator", Trend, false, period},
@@ -56,11 +54,11 @@ var readings = []reading{
 	{"cmf", "cmf", "cmf", Volume, false, period},
 	{"distance", "distancefromma", "", Reversion, false, period},
 	{"ema_distance", "distancefromma", "", Trend, false, func(n int) []setting {
-		return []setting{whole("period", n), {"ma_type", "EMA"}}
+		return []setting{integer("period", n), {"ma_type", "EMA"}}
 	}},
 	{"fisher", "fishertransform", "fisher", Reversion, false, period},
 	{"macd", "macd", "histogram", Momentum, true, func(n int) []setting {
-		return []setting{whole("fast_period", n/2), whole("slow_period", n), whole("signal_period", max(2, n/3))}
+		return []setting{integer("fast_period", n/2), integer("slow_period", n), integer("signal_period", max(2, n/3))}
 	}},
 	{"mfi", "mfi", "", Volume, false, period},
 	{"minus_di", "adx", "minus_di", Trend, false, period},
@@ -70,9 +68,9 @@ var readings = []reading{
 	{"rsi", "rsi", "", Reversion, false, period},
 	{"rvi", "rvi", "rvi", Momentum, false, period},
 	{"squeeze", "squeezeintensity", "", Breakout, false, func(n int) []setting {
-		return []setting{whole("bb_period", n), whole("kc_period", n)}
+		return []setting{integer("bb_period", n), integer("kc_period", n)}
 	}},
-	{"stochastic", "stochastic", "k", Reversion, false, func(n int) []setting { return []setting{whole("k_period", n)} }},
+	{"stochastic", "stochastic", "k", Reversion, false, func(n int) []setting { return []setting{integer("k_period", n)} }},
 	{"supertrend", "supertrend", "direction", Trend, false, period},
 	{"volume_ratio", "volumeratio", "", Volume, false, period},
 	{"williams", "williamsr", "", Breakout, false, period},
@@ -109,7 +107,6 @@ func readingsOf(name string) []string {
 	return nil
 }
 
-// find gives the reading of that name.
 func find(name string) (reading, bool) {
 	i, ok := slices.BinarySearchFunc(readings, name, func(r reading, name string) int { return strings.Compare(r.name, name) })
 	if !ok {
@@ -136,16 +133,9 @@ func (r reading) build(period int) (indicator.Indicator, int, error) {
 func nearest[T int | float64](ladder []T, x T) T {
 	best := ladder[0]
 	for _, v := range ladder[1:] {
-		if distance(v, x) < distance(best, x) {
+		if max(v-x, x-v) < max(best-x, x-best) {
 			best = v
 		}
 	}
 	return best
-}
-
-func distance[T int | float64](a, b T) T {
-	if a < b {
-		return b - a
-	}
-	return a - b
 }

@@ -1,6 +1,7 @@
 package designer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,7 +26,6 @@ type Proposal struct {
 	Lesson []string `json:"lesson,omitempty"` // codes of what that one taught it
 }
 
-// origin is where a design comes from.
 type origin struct {
 	notes []string
 	from  string
@@ -37,11 +37,10 @@ type origin struct {
 const (
 	islands       = 4
 	mixEvery      = 2
-	stagnantAfter = 3 // generations without a better design, until an island begins anew
+	stagnantAfter = 3 // generations without a better design, until an island restarts
 	rivals        = 3 // that a parent must beat
 )
 
-// mostAttempts bounds the search for a design that memory does not have.
 const mostAttempts = 200
 
 // Design proposes the strategy at a place of a run: the index'th of a
@@ -49,7 +48,7 @@ const mostAttempts = 200
 // order: those of earlier generations of the run, no two of which share a
 // place, and those of earlier runs.
 //
-// The same arguments give the same proposal. Its key is none of past's, and up
+// The same arguments give the same proposal. Its key differs from all of past, and up
 // to 64 designs of one generation differ from each other. It refuses a brief
 // without a market, and costs that are no rates.
 func Design(b Brief, seed uint64, generation, index int, past []Experiment, cost instrument.Costs) (Proposal, error) {
@@ -112,7 +111,8 @@ func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, ori
 	if generation == 0 {
 		// Every second one goes on from earlier runs, also when each run is a
 		// single research; the others keep the beginning wide.
-		if earlier := f.ofFamily(m.earlier(), index); (index+len(earlier))%2 == 1 && len(earlier) > 0 {
+		earlier := slices.DeleteFunc(slices.Clone(m.parents), func(k known) bool { return !k.Earlier })
+		if earlier = f.ofFamily(earlier, index); (index+len(earlier))%2 == 1 && len(earlier) > 0 {
 			return f.child(bestThird(earlier), r)
 		}
 		return fresh(index, "A beginning")
@@ -124,7 +124,7 @@ func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, ori
 	case len(pool) == 0:
 		return fresh(f.shifted(index, generation), "A beginning, as there is nothing to learn from yet")
 	case m.stagnant(island, generation):
-		return fresh(f.any(index, r), fmt.Sprintf("Island %d has not improved for %d generations and begins anew", island, stagnantAfter))
+		return fresh(f.any(index, r), fmt.Sprintf("Island %d has not improved for %d generations and restarts", island, stagnantAfter))
 	case pick(r, rarely) == 0:
 		return fresh(f.any(index, r), "A stranger, so that the island does not grow alike")
 	}
@@ -183,22 +183,9 @@ func (m *memory) pool(island, generation int) []known {
 	return out
 }
 
-// earlier are the designs of earlier runs.
-func (m *memory) earlier() []known {
-	return slices.DeleteFunc(slices.Clone(m.parents), func(k known) bool { return !k.Earlier })
-}
-
 // bestThird orders out by score and keeps the best of it, two at least.
 func bestThird(out []known) []known {
-	slices.SortStableFunc(out, func(a, b known) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b known) int { return cmp.Compare(b.score, a.score) })
 	return out[:max(min(2, len(out)), len(out)/3)]
 }
 

@@ -28,7 +28,7 @@ var stats = sync.OnceValue(func() designer.Stats {
 })
 
 func briefOf(text string) designer.Brief {
-	b := designer.ReadBrief(text, library)
+	b := designer.Chosen{}.Read(text, library)
 	b.Stats = stats()
 	for range b.Longer {
 		b.LongerStats = append(b.LongerStats, stats())
@@ -74,7 +74,7 @@ var genome = rapid.Custom(func(t *rapid.T) *designer.Genome {
 	}
 })
 
-var reasons = []designer.Reason{
+var reasons = []designer.Refusal{
 	{Code: "too_few_trades", Value: new(3.0), Limit: new(30.0)},
 	{Code: "collapsed"},
 	{Code: "costs"},

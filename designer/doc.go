@@ -2,7 +2,7 @@
 // evolutionary search that reads a goal in words, learns from what was tried,
 // and writes strategies of the grammar.
 //
-//	text ──ReadBrief──▶ Brief ──────┐
+//	text ──Read───────▶ Brief ──────┐
 //	bars ──Measure────▶ Stats ──────┤
 //	memory ───────▶ Experiments ────┼──Design(seed, generation, index)──▶ Proposal
 //	costs ────────▶ instrument.Costs┘

@@ -53,7 +53,8 @@ func (f *frame) ofFamily(pool []known, index int) []known {
 // keepFamily gives a design that is due a reading of its family, if it has lost all
 // of them: the name alone is no trend.
 func (f *frame) keepFamily(g Genome, index int, r *num.Rand) Genome {
-	if !f.due(index) || slices.ContainsFunc(g.Inputs, func(x Gene) bool { return familyOf(x.Reading) == g.Idea }) {
+	own := func(x Gene) bool { r, _ := find(x.Reading); return r.family == g.Idea }
+	if !f.due(index) || slices.ContainsFunc(g.Inputs, own) {
 		return g
 	}
 	var list []Gene
@@ -71,9 +72,4 @@ func (f *frame) keepFamily(g Genome, index int, r *num.Rand) Genome {
 		g.Inputs[len(g.Inputs)-1] = x
 	}
 	return f.repair(g)
-}
-
-func familyOf(name string) Family {
-	r, _ := find(name)
-	return r.family
 }

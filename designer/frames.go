@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -40,7 +41,6 @@ func (b *Brief) checkLonger() error {
 	return nil
 }
 
-// timeframe is the one of a gene's frame.
 func (f *frame) timeframe(frame int) market.Timeframe {
 	if frame == 0 {
 		return f.brief.Timeframe
@@ -48,7 +48,6 @@ func (f *frame) timeframe(frame int) market.Timeframe {
 	return f.brief.Longer[frame-1]
 }
 
-// stats are those of a gene's frame.
 func (f *frame) stats(frame int) *Stats {
 	if frame == 0 {
 		return &f.brief.Stats
@@ -101,10 +100,7 @@ func (f *frame) writeTimeframes(b *strings.Builder, g *Genome) {
 		fmt.Fprintf(b, "  timeframes: {mode: single, timeframe: %q}\n", string(f.brief.Timeframe))
 		return
 	}
-	quoted := make([]string, len(used))
-	for i, x := range used {
-		quoted[i] = strconv.Quote(string(f.timeframe(x)))
-	}
+	quoted := text.Map(used, func(x int) string { return strconv.Quote(string(f.timeframe(x))) })
 	fmt.Fprintf(b, "  timeframes: {mode: multi_timeframe, timeframes: [%s], base_timeframe: %q}\n", strings.Join(quoted, ", "),
 		string(f.brief.Timeframe))
 }

@@ -34,9 +34,9 @@ func measured(t *testing.T, text string, symbols int) (designer.Brief, []*market
 	all := slices.Concat(hourly[:symbols], four[:symbols])
 	var known designer.Known
 	for _, b := range all {
-		known.Series = append(known.Series, designer.Series{Symbol: b.Symbol, Timeframe: b.Timeframe, Bars: b.Len()})
+		known.Series = append(known.Series, designer.KnownSeries{Symbol: b.Symbol, Timeframe: b.Timeframe, Bars: b.Len()})
 	}
-	brief := designer.ReadBrief(text, known)
+	brief := designer.Chosen{}.Read(text, known)
 	if err := brief.Measure(all); err != nil {
 		t.Fatal(err)
 	}

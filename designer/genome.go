@@ -1,7 +1,6 @@
 package designer
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -111,14 +110,6 @@ const (
 func (g Genome) clone() Genome {
 	g.Inputs, g.Hidden = slices.Clone(g.Inputs), slices.Clone(g.Hidden)
 	return g
-}
-
-// sort brings the inputs into their order and drops what is there twice.
-func (g *Genome) sort() {
-	slices.SortStableFunc(g.Inputs, func(a, b Gene) int {
-		return cmp.Or(cmp.Compare(a.Reading, b.Reading), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.Period, b.Period))
-	})
-	g.Inputs = slices.CompactFunc(g.Inputs, func(a, b Gene) bool { return a.Reading == b.Reading && a.Frame == b.Frame })
 }
 
 // fingerprint is a number that tells genomes apart that mean different strategies.

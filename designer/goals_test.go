@@ -11,7 +11,7 @@ import (
 
 // shelf is the library that the goals below are read against. EURUSD 1h is its
 // longest series, so a goal that names no symbol is researched on it.
-var shelf = designer.Known{Series: []designer.Series{
+var shelf = designer.Known{Series: []designer.KnownSeries{
 	{Symbol: "EURUSD", Timeframe: market.H1, Bars: 60_000},
 	{Symbol: "EURUSD", Timeframe: market.D1, Bars: 3_000},
 	{Symbol: "GBPUSD", Timeframe: market.H1, Bars: 30_000},
@@ -375,7 +375,7 @@ func TestGoals_AreUnderstoodRefusedOrListed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := designer.ReadBrief(c.goal, shelf)
+			b := designer.Chosen{}.Read(c.goal, shelf)
 			if got := meaningOf(b); got != c.means {
 				t.Errorf("understood %q, want %q", got, c.means)
 			}

@@ -101,7 +101,7 @@ func other(list []strategy.LabelSource, not strategy.LabelSource, r *num.Rand) s
 	return rest[pick(r, len(rest))]
 }
 
-// lesson is what to try next on an experiment: what it asks for and nobody has
+// lesson is what to try next on an experiment: what it asks for and has not been
 // tried, and else what its outcome teaches.
 func (e *Experiment) lesson() *lesson {
 	if l := firstLesson(e.Open); l != nil {

@@ -31,7 +31,7 @@ func research(t *testing.T, p designer.Proposal, b *market.Bars, seed uint64) de
 	data := train.Series{Symbol: b.Symbol, Bars: []*market.Bars{b}}
 	ds, _, err := train.Prepare(s, []train.Series{data}, train.Options{})
 	if err != nil {
-		return designer.Outcome{Failed: true, Reasons: []designer.Reason{{Code: "label_mix"}}}
+		return designer.Outcome{Failed: true, Reasons: []designer.Refusal{{Code: "label_mix"}}}
 	}
 	run, err := train.Start(ds, s, seed, neural.Best())
 	if err != nil {
@@ -46,7 +46,7 @@ func research(t *testing.T, p designer.Proposal, b *market.Bars, seed uint64) de
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := train.NewPlan(model, data, strategy.Span{Start: time.Unix(ds.Split.Test, 0).UTC()}, train.Overrides{})
+	plan, err := train.NewPlan(model, data, strategy.Span{Start: time.Unix(ds.Split.Test, 0).UTC()}, backtest.Overrides{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,13 +60,13 @@ func research(t *testing.T, p designer.Proposal, b *market.Bars, seed uint64) de
 	}
 }
 
-// night runs generations of eight in a market, and gives every net Sharpe
+// sharpesOf runs generations of eight in a market, and gives every net Sharpe
 // ratio in order.
-func night(t *testing.T, edge float64, bars int, seed uint64, generations int) []float64 {
+func sharpesOf(t *testing.T, edge float64, bars int, seed uint64, generations int) []float64 {
 	t.Helper()
 	b := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: bars, Seed: seed, Edge: edge})
-	brief := designer.ReadBrief("Find something that works on EURUSD.",
-		designer.Known{Series: []designer.Series{{Symbol: "EURUSD", Timeframe: market.H1, Bars: bars}}})
+	brief := designer.Chosen{}.Read("Find something that works on EURUSD.",
+		designer.Known{Series: []designer.KnownSeries{{Symbol: "EURUSD", Timeframe: market.H1, Bars: bars}}})
 	var err error
 	if brief.Stats, err = designer.Measure(b); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func night(t *testing.T, edge float64, bars int, seed uint64, generations int) [
 // whose seeds were chosen beforehand.
 func TestDesign_FindsAPlantedEdgeInTwoGenerations(t *testing.T) {
 	for _, seed := range []uint64{1, 2} {
-		sharpes := night(t, demoEdge, 20_000, seed, 2)
+		sharpes := sharpesOf(t, demoEdge, 20_000, seed, 2)
 		if best := slices.Max(sharpes); best < 1.3 {
 			t.Errorf("market %d: the best of %d designs has a net Sharpe ratio of %.2f out of sample, want 1.3 or more", seed, len(sharpes), best)
 		}
@@ -115,7 +115,7 @@ func TestDesign_FindsAPlantedEdgeInTwoGenerations(t *testing.T) {
 // about 1.6.
 func TestDesign_FindsNothingWhereThereIsNothing(t *testing.T) {
 	for _, seed := range []uint64{1, 2} {
-		sharpes := night(t, 0, 20_000, seed, 2)
+		sharpes := sharpesOf(t, 0, 20_000, seed, 2)
 		if m := mean(sharpes); m > 0.3 {
 			t.Errorf("market %d: designs earn a mean net Sharpe ratio of %.2f where there is nothing to earn", seed, m)
 		}

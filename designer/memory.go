@@ -22,24 +22,24 @@ type Experiment struct {
 	Genome   *Genome `json:"genome,omitempty"`   // nil: from Strategy, as well as it can be told
 
 	Outcome Outcome  `json:"outcome"`
-	Open    []string `json:"open,omitempty"` // codes of lessons that it asks for, and nobody has tried on it
+	Open    []string `json:"open,omitempty"` // codes of lessons that it asks for and that were not tried on it
 }
 
 // Outcome is how a research ended.
 type Outcome struct {
-	Reasons   []Reason `json:"reasons,omitempty"` // why a gate or the verdict refused it
-	Failed    bool     `json:"failed,omitempty"`  // it ended with an error
-	Rejected  bool     `json:"rejected,omitempty"`
-	Verdict   string   `json:"verdict,omitempty"` // promising, neutral or poor
-	Sharpe    *float64 `json:"sharpe,omitempty"`  // of the test part, after costs
-	Trades    int      `json:"trades"`
-	Collapsed bool     `json:"collapsed,omitempty"`
-	Drawdown  float64  `json:"drawdown,omitempty"`   // fraction
-	CostShare float64  `json:"cost_share,omitempty"` // costs as a part of the profit before them
+	Reasons   []Refusal `json:"reasons,omitempty"` // why a gate or the verdict refused it
+	Failed    bool      `json:"failed,omitempty"`  // it ended with an error
+	Rejected  bool      `json:"rejected,omitempty"`
+	Verdict   string    `json:"verdict,omitempty"` // promising, neutral or poor
+	Sharpe    *float64  `json:"sharpe,omitempty"`  // of the test part, after costs
+	Trades    int       `json:"trades"`
+	Collapsed bool      `json:"collapsed,omitempty"`
+	Drawdown  float64   `json:"drawdown,omitempty"`   // fraction
+	CostShare float64   `json:"cost_share,omitempty"` // costs as a part of the profit before them
 }
 
-// Reason is a check that a gate or the verdict refused a research for.
-type Reason struct {
+// Refusal is a check that a gate or the verdict refused a research for.
+type Refusal struct {
 	Code  string   `json:"code"` // see lessons
 	Value *float64 `json:"value,omitempty"`
 	Limit *float64 `json:"limit,omitempty"`
@@ -47,17 +47,17 @@ type Reason struct {
 
 // UnmarshalJSON also reads a reason as earlier versions wrote it: a text that
 // begins with a code.
-func (r *Reason) UnmarshalJSON(data []byte) error {
+func (r *Refusal) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		var text string
 		if err := json.Unmarshal(data, &text); err != nil {
 			return err
 		}
 		code, _, _ := strings.Cut(strings.TrimSpace(text), " ")
-		*r = Reason{Code: strings.ToLower(strings.TrimRight(code, ":,("))}
+		*r = Refusal{Code: strings.ToLower(strings.TrimRight(code, ":,("))}
 		return nil
 	}
-	type plain Reason
+	type plain Refusal
 	return json.Unmarshal(data, (*plain)(r))
 }
 
@@ -93,7 +93,7 @@ func score(o Outcome, g *Genome) float64 {
 	return s - float64(0.02*float64(len(g.Inputs)))
 }
 
-// unit brings a share into 0 to 1; what is none counts as 0.
+// unit brings a share into 0 to 1; NaN counts as 0.
 func unit(x float64) float64 {
 	if math.IsNaN(x) {
 		return 0
@@ -101,7 +101,6 @@ func unit(x float64) float64 {
 	return max(0, min(1, x))
 }
 
-// known is an experiment that can be a parent.
 type known struct {
 	Experiment
 	genome Genome
@@ -164,7 +163,7 @@ func before(a, b bool) int {
 	return 1
 }
 
-// genomeOf reads a strategy that somebody else wrote as a genome, as far as
+// genomeOf reads a strategy that the designer did not write as a genome, as far as
 // the catalogue knows its inputs; nil where it knows none.
 func genomeOf(s *strategy.Strategy) *Genome {
 	if s == nil {
@@ -202,7 +201,6 @@ func genomeOf(s *strategy.Strategy) *Genome {
 	return &g
 }
 
-// geneOf is the input that a column of a strategy comes from.
 func geneOf(s *strategy.Strategy, c strategy.Column) (Gene, bool) {
 	ind := s.Indicators[c.Ref.Indicator]
 	_, output, _ := strings.Cut(c.Ref.Name, ".")

@@ -29,7 +29,6 @@ var mutations = []mutation{
 // the table is the shorter one, whose draws stay as they are.
 var multiframe = append(slices.Clone(mutations), changeFrame, changeFrame)
 
-// mutate changes one thing.
 func (f *frame) mutate(g *Genome, r *num.Rand) {
 	if len(g.Inputs) == 0 {
 		g.Inputs = append(g.Inputs, f.anyGene())
@@ -41,7 +40,6 @@ func (f *frame) mutate(g *Genome, r *num.Rand) {
 	table[pick(r, len(table))](f, g, r)
 }
 
-// sign is one rung up or down.
 func sign(r *num.Rand) int { return 1 - 2*pick(r, 2) }
 
 func changePeriod(_ *frame, g *Genome, r *num.Rand) {

@@ -15,7 +15,7 @@ type frame struct {
 	cost     instrument.Costs
 	horizons []int // allowed ones, never empty
 	pause    int   // least bars between trades
-	room     int   // bars that a label may look ahead; 0 where nobody knows
+	room     int   // bars that a label may look ahead; 0 where it is unknown
 }
 
 // shareOfTest is the part of the bars that strategies are judged on: large,
@@ -150,8 +150,10 @@ func (f *frame) repairInputs(g *Genome) {
 		}
 		kept = append(kept, x)
 	}
-	g.Inputs = kept
-	g.sort()
+	slices.SortStableFunc(kept, func(a, b Gene) int {
+		return cmp.Or(cmp.Compare(a.Reading, b.Reading), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.Period, b.Period))
+	})
+	g.Inputs = slices.CompactFunc(kept, func(a, b Gene) bool { return a.Reading == b.Reading && a.Frame == b.Frame })
 	if most := f.mostInputs(); len(g.Inputs) > most {
 		g.Inputs = f.preferred(g.Inputs, most)
 	}

@@ -113,10 +113,10 @@ func TestMeasure_DoesNotLookAtTheTestPart(t *testing.T) {
 	}
 }
 
-// A question that nobody has tried to answer is tried before what the outcome
+// A question that was not tried yet is tried before what the outcome
 // teaches.
 func TestLesson_OpenQuestionsComeFirst(t *testing.T) {
-	e := Experiment{Outcome: Outcome{Reasons: []Reason{{Code: "costs"}}}}
+	e := Experiment{Outcome: Outcome{Reasons: []Refusal{{Code: "costs"}}}}
 	if l := e.lesson(); l == nil || !slices.Contains(l.codes, "costs") {
 		t.Errorf("%+v, want what the outcome teaches", l)
 	}
@@ -197,37 +197,40 @@ func TestLessons_AreLearntFromRefusals(t *testing.T) {
 		learnt  func(g Genome) bool
 	}{
 		"too few trades": {
-			Outcome{Reasons: []Reason{{Code: "too_few_trades"}}},
+			Outcome{Reasons: []Refusal{{Code: "too_few_trades"}}},
 			func(g Genome) bool { return g.Caution < 3 && g.Horizon < 12 && g.Pause == 0 && g.Short },
 		},
 		"few trades in figures": {Outcome{Sharpe: new(1.0), Trades: 4}, func(g Genome) bool { return g.Caution < 3 && g.Horizon < 12 }},
 		"costs": {
-			Outcome{Reasons: []Reason{{Code: "net_return_negative"}}},
+			Outcome{Reasons: []Refusal{{Code: "net_return_negative"}}},
 			func(g Genome) bool { return g.Caution > 3 && g.Horizon > 12 && g.Pause > 4 },
 		},
 		"costs in figures": {Outcome{CostShare: 0.8}, func(g Genome) bool { return g.Caution > 3 && g.Horizon > 12 }},
 		"collapse":         {Outcome{Collapsed: true}, func(g Genome) bool { return g.Label != strategy.TripleBarrier && g.Rate > 0.003 }},
 		"nothing learnt": {
-			Outcome{Reasons: []Reason{{Code: "loss_too_high"}}},
+			Outcome{Reasons: []Refusal{{Code: "loss_too_high"}}},
 			func(g Genome) bool { return g.Label != strategy.TripleBarrier },
 		},
 		"overfitting": {
-			Outcome{Reasons: []Reason{{Code: "decay"}}},
+			Outcome{Reasons: []Refusal{{Code: "decay"}}},
 			func(g Genome) bool { return len(g.Hidden) == 1 && g.Dropout > 0.1 && len(g.Inputs) == 1 },
 		},
 		"drawdown": {
-			Outcome{Reasons: []Reason{{Code: "drawdown_too_high"}}},
+			Outcome{Reasons: []Refusal{{Code: "drawdown_too_high"}}},
 			func(g Genome) bool { return g.Size < 1 && g.Stop > 0 },
 		},
 		"win rate": {
-			Outcome{Reasons: []Reason{{Code: "win_rate_too_low"}}},
+			Outcome{Reasons: []Refusal{{Code: "win_rate_too_low"}}},
 			func(g Genome) bool { return g.Target > 0 && g.Target <= 1 },
 		},
 		"worse than holding": {
-			Outcome{Reasons: []Reason{{Code: "buy_and_hold"}}},
+			Outcome{Reasons: []Refusal{{Code: "buy_and_hold"}}},
 			func(g Genome) bool { return !g.Short && g.Horizon > 12 },
 		},
-		"the first that is known": {Outcome{Reasons: []Reason{{Code: "weather"}, {Code: "drawdown"}}}, func(g Genome) bool { return g.Size < 1 }},
+		"the first that is known": {
+			Outcome{Reasons: []Refusal{{Code: "weather"}, {Code: "drawdown"}}},
+			func(g Genome) bool { return g.Size < 1 },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := lessonOf(c.outcome)
@@ -255,7 +258,7 @@ func TestScore_IsNotTheSharpeRatio(t *testing.T) {
 		"a higher one, half drowned":  {Sharpe: new(2.0), Trades: 200, Drawdown: 0.5},
 		"a higher one, eaten by cost": {Sharpe: new(1.8), Trades: 200, CostShare: 1},
 		"none":                        {},
-		"one that is none":            {Sharpe: new(math.NaN()), Trades: 200},
+		"one that is not a number":    {Sharpe: new(math.NaN()), Trades: 200},
 		"one of a failure":            {Sharpe: new(3.0), Trades: 200, Failed: true},
 		"no trade":                    {Sharpe: new(0.0)},
 	} {
@@ -293,7 +296,7 @@ func TestStagnant_IsAnIslandWithoutProgress(t *testing.T) {
 }
 
 // landscape is a world whose best design is known: each thing that is right
-// adds to the Sharpe ratio. It is none of the archetypes.
+// adds to the Sharpe ratio. It is not one of the archetypes.
 func landscape(g *Genome) float64 {
 	near := func(rungs int) float64 { return 1 / (1 + float64(rungs)) }
 	rung := func(ladder []int, a, b int) int {

@@ -12,7 +12,7 @@ import (
 func TestDesign_OverManyMarkets(t *testing.T) {
 	found, claimed := 0, 0
 	for seed := uint64(11); seed <= 20; seed++ {
-		with, without := night(t, demoEdge, 20_000, seed, 2), night(t, 0, 20_000, seed, 2)
+		with, without := sharpesOf(t, demoEdge, 20_000, seed, 2), sharpesOf(t, 0, 20_000, seed, 2)
 		t.Logf("market %d: best %.2f, mean %.2f with the edge; best %.2f, mean %.2f without", seed, slices.Max(with), mean(with),
 			slices.Max(without), mean(without))
 		if slices.Max(with) >= 1.3 && mean(with) > 0.4 {

@@ -71,7 +71,6 @@ func enough(b *market.Bars) error {
 	return nil
 }
 
-// testBegins is the bar with which the test part of a design begins.
 func testBegins(b *market.Bars) int {
 	return int((shareOfTrain + shareOfValidation) * float64(b.Len()))
 }
@@ -112,7 +111,6 @@ func measure(b *market.Bars, until int64, most int) (Stats, error) {
 	return s, nil
 }
 
-// volatility is the root mean square of the returns.
 func volatility(price []float64) float64 {
 	var squares float64
 	for i := 1; i < len(price); i++ {
@@ -154,7 +152,6 @@ func round(x float64) float64 {
 	return y + 0 // no negative zero
 }
 
-// column finds a reading's values.
 func (s *Stats) column(name string, period int) (Column, bool) {
 	i, ok := slices.BinarySearchFunc(s.Columns, Column{Name: name, Period: period}, compareColumns)
 	if !ok {

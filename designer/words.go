@@ -28,48 +28,54 @@ type meaning struct {
 
 // phrases are what is understood besides the names of indicators, up to three
 // words each.
-var phrases = map[string]meaning{
-	"mean reversion": {family: Reversion}, "mean reverting": {family: Reversion}, "reversion": {family: Reversion},
-	"reversal": {family: Reversion}, "contrarian": {family: Reversion}, "oversold": {family: Reversion},
-	"overbought": {family: Reversion}, "fade": {family: Reversion}, "ranging": {family: Reversion},
-	"mean revert": {family: Reversion}, "mean reverts": {family: Reversion}, "counter trend": {family: Reversion},
-	"countertrend": {family: Reversion}, "pullback": {family: Reversion}, "pullbacks": {family: Reversion},
-	"dip": {family: Reversion}, "dips": {family: Reversion}, "buy the dip": {family: Reversion}, "buy the dips": {family: Reversion},
-	"trend": {family: Trend}, "trends": {family: Trend}, "trending": {family: Trend}, "trend following": {family: Trend},
-	"moving average": {family: Trend}, "moving averages": {family: Trend}, "crossover": {family: Trend},
-	"momentum": {family: Momentum}, "acceleration": {family: Momentum}, "relative strength": {family: Momentum},
-	"volatility": {family: Volatility}, "vol": {family: Volatility},
-	"volume": {family: Volume}, "order flow": {family: Volume}, "money flow": {family: Volume},
-	"breakout": {family: Breakout}, "breakouts": {family: Breakout}, "break out": {family: Breakout},
-	"squeeze": {family: Breakout}, "channel": {family: Breakout},
+var phrases = tableOf([]said[meaning]{
+	{meaning{family: Reversion}, `mean reversion, mean reverting, reversion, reversal, contrarian, oversold, overbought, fade, ranging,
+		mean revert, mean reverts, counter trend, countertrend, pullback, pullbacks, dip, dips, buy the dip,
+		buy the dips`},
+	{meaning{family: Trend}, "trend, trends, trending, trend following, moving average, moving averages, crossover"},
+	{meaning{family: Momentum}, "momentum, acceleration, relative strength"},
+	{meaning{family: Volatility}, "volatility, vol"},
+	{meaning{family: Volume}, "volume, order flow, money flow"},
+	{meaning{family: Breakout}, "breakout, breakouts, break out, squeeze, channel"},
+	{meaning{readings: []string{"roc"}}, "rate of change"},
+	{meaning{readings: []string{"mfi"}}, "money flow index"},
+	{meaning{readings: []string{"bandwidth", "distance"}}, "bollinger"},
+	{meaning{readings: []string{"williams"}}, "donchian, williams"},
+	{meaning{readings: []string{"distance", "squeeze"}}, "keltner"},
+	{meaning{readings: []string{"atr"}}, "average true range"},
+	{meaning{readings: []string{"cmf"}}, "chaikin"},
+	{meaning{readings: []string{"fisher"}}, "fisher"},
+	{meaning{readings: []string{"aroon"}}, "aroon"},
+	{meaning{model: strategy.MLP}, "mlp, feedforward"},
+	{meaning{model: strategy.LSTM}, "lstm"},
+	{meaning{model: strategy.GRU}, "gru, recurrent"},
+	{meaning{style: Scalping}, "scalping, scalp, scalper"},
+	{meaning{style: Intraday}, "intraday, day trading, short term"},
+	{meaning{style: Swing}, "swing, swing trading"},
+	{meaning{style: Position}, "position trading, long term, buy and hold"},
+	{meaning{long: true}, "long only, only long, longs only, only longs"},
+	{meaning{short: true}, "short, shorts, shorting, short selling, long and short, long or short, long short"},
+	{meaning{unknown: true}, "short only, only short, only shorts, shorts only, trailing stop, trailing stops, trailing stop loss"},
+	{meaning{simple: true}, "simple, minimal, interpretable"},
+	{meaning{stop: true}, "stop, stops, stop loss, stop losses, stoploss, sl, atr stop, atr stops"},
+	{meaning{target: true}, "take profit, take profits, profit target, profit targets, tp"},
+	{meaning{risk: true}, "risk, risk per trade"},
+})
 
-	"rate of change": {readings: []string{"roc"}}, "money flow index": {readings: []string{"mfi"}},
-	"bollinger": {readings: []string{"bandwidth", "distance"}}, "donchian": {readings: []string{"williams"}},
-	"keltner": {readings: []string{"distance", "squeeze"}}, "average true range": {readings: []string{"atr"}},
-	"chaikin": {readings: []string{"cmf"}}, "fisher": {readings: []string{"fisher"}},
-	"williams": {readings: []string{"williams"}}, "aroon": {readings: []string{"aroon"}},
+// said lists the phrases, between commas, that say the same.
+type said[T any] struct {
+	says    T
+	phrases string
+}
 
-	"mlp": {model: strategy.MLP}, "feedforward": {model: strategy.MLP}, "lstm": {model: strategy.LSTM},
-	"gru": {model: strategy.GRU}, "recurrent": {model: strategy.GRU},
-
-	"scalping": {style: Scalping}, "scalp": {style: Scalping}, "scalper": {style: Scalping},
-	"intraday": {style: Intraday}, "day trading": {style: Intraday}, "swing": {style: Swing},
-	"position trading": {style: Position}, "long term": {style: Position}, "buy and hold": {style: Position},
-	"short term": {style: Intraday}, "swing trading": {style: Swing},
-
-	"long only": {long: true}, "only long": {long: true}, "longs only": {long: true}, "only longs": {long: true},
-	"short": {short: true}, "shorts": {short: true}, "shorting": {short: true}, "short selling": {short: true},
-	"long and short": {short: true}, "long or short": {short: true}, "long short": {short: true},
-	"short only": {unknown: true}, "only short": {unknown: true}, "only shorts": {unknown: true}, "shorts only": {unknown: true},
-	"simple": {simple: true}, "minimal": {simple: true}, "interpretable": {simple: true},
-
-	"stop": {stop: true}, "stops": {stop: true}, "stop loss": {stop: true}, "stop losses": {stop: true}, "stoploss": {stop: true},
-	"sl":       {stop: true},
-	"atr stop": {stop: true}, "atr stops": {stop: true}, "trailing stop": {unknown: true}, "trailing stops": {unknown: true},
-	"trailing stop loss": {unknown: true},
-	"take profit":        {target: true}, "take profits": {target: true}, "profit target": {target: true}, "profit targets": {target: true},
-	"tp":   {target: true},
-	"risk": {risk: true}, "risk per trade": {risk: true},
+func tableOf[T any](list []said[T]) map[string]T {
+	table := map[string]T{}
+	for _, s := range list {
+		for p := range strings.SplitSeq(s.phrases, ",") {
+			table[strings.TrimSpace(p)] = s.says
+		}
+	}
+	return table
 }
 
 // spans are before a length of time, which is no timeframe.
@@ -153,7 +159,9 @@ func (r *briefReader) read() {
 			i += n
 			continue
 		}
-		r.readTimeframe(i)
+		if m, ok := r.frameAt(i); ok && r.verdicts[i] == wanted {
+			r.frames = append(r.frames, m)
+		}
 		r.readNumber(i)
 		i += max(r.readPhrase(i), 1)
 	}

@@ -47,7 +47,6 @@ func (r *briefReader) bound(k int) (side, from int) {
 	return side, k
 }
 
-// bounded says whether the word at k is a number with a bound.
 func (r *briefReader) bounded(k int) bool {
 	if _, number := numeral(r.words[k]); !number {
 		return false
@@ -91,10 +90,4 @@ func (r *briefReader) perTime(i int) bool {
 		return units[r.word(i+2)] != "" || r.word(i+2) == "year"
 	}
 	return false
-}
-
-// countsOther says whether the number at k counts something else than the noun at i:
-// "over 200 bars and few trades", "10 winning trades".
-func (r *briefReader) countsOther(k, i int) bool {
-	return slices.ContainsFunc(r.words[k+1:i], func(w string) bool { return units[w] != "" || !slices.Contains(grammar, w) })
 }

@@ -23,18 +23,10 @@ var (
 	links = []string{"and", "or", "plus"}
 )
 
-// mention is a timeframe that a text names.
 type mention struct {
 	timeframe market.Timeframe
 	from, to  int  // its words, the last excluded
 	certain   bool // nothing else can be meant; then it may be one that there is not
-}
-
-// readTimeframe reads the timeframe at i, if it is wanted.
-func (r *briefReader) readTimeframe(i int) {
-	if m, ok := r.frameAt(i); ok && r.verdicts[i] == wanted {
-		r.frames = append(r.frames, m)
-	}
 }
 
 // frameAt is the timeframe at i: 4h, h4, 4 hours, 4-hour, hourly. "Hold for 4 hours",
@@ -67,7 +59,9 @@ func (r *briefReader) frameAt(i int) (m mention, ok bool) {
 	}
 	tf, err := market.ParseTimeframe(count + unit)
 	named := after < len(r.words) && slices.Contains(series, r.words[after])
-	if !named && (err != nil || len(unit) == 2 && r.percentBefore(i)) { // "0.5% daily" is a rate
+	before := r.word(i - 1)
+	rate := strings.HasSuffix(before, "%") || slices.Contains([]string{"percent", "pct", "cent"}, before) // "0.5% daily"
+	if !named && (err != nil || len(unit) == 2 && rate) {
 		return
 	}
 	if err != nil {
@@ -77,12 +71,6 @@ func (r *briefReader) frameAt(i int) (m mention, ok bool) {
 		after++
 	}
 	return mention{tf, i, after, named || beyond}, true
-}
-
-// percentBefore says whether a percentage stands right before the word at i.
-func (r *briefReader) percentBefore(i int) bool {
-	prev := r.word(i - 1)
-	return strings.HasSuffix(prev, "%") || slices.Contains([]string{"percent", "pct", "cent"}, prev)
 }
 
 // named are the timeframes that a text names: those beyond doubt, and those that

@@ -23,24 +23,17 @@ type denier struct {
 }
 
 // deniers are the words that deny, up to three each. Words with "n't" deny as "not" does.
-var deniers = map[string]denier{
-	"no": {}, "without": {}, "avoid": {}, "avoiding": {}, "exclude": {}, "excluding": {}, "except": {}, "neither": {}, "nor": {},
-	"ban": {}, "forbid": {}, "forget": {}, "skip": {}, "omit": {}, "minus": {}, "against": {}, "anti": {}, "non": {},
-	"hate": {}, "dislike": {}, "ignore": {}, "remove": {}, "reject": {}, "disable": {}, "zero": {}, "none of": {}, "nothing with": {},
-	"instead of": {}, "rather than": {}, "other than": {}, "apart from": {}, "aside from": {}, "exception of": {},
-	"anything but": {}, "everything but": {}, "all but": {}, "stop using": {}, "stop trading": {}, "get rid of": {},
-	"in place of": {}, "as opposed to": {}, "w o": {},
-	"besides": {weak: true}, "rarely": {weak: true}, "seldom": {weak: true}, "hardly": {weak: true},
-
-	"not": {verb: true}, "never": {verb: true}, "dont": {verb: true}, "cannot": {verb: true},
-
-	"forbidden": {behind: true}, "banned": {behind: true}, "prohibited": {behind: true}, "excluded": {behind: true},
-	"avoided": {behind: true}, "omitted": {behind: true}, "unwanted": {behind: true}, "unacceptable": {behind: true},
-	"disallowed": {behind: true}, "disabled": {behind: true}, "useless": {behind: true}, "ruled out": {behind: true}, "no go": {behind: true},
-	"is bad": {behind: true}, "are bad": {behind: true}, "is too many": {behind: true}, "are too many": {behind: true},
-	"is too much": {behind: true}, "are too much": {behind: true},
-	"optional": {behind: true, weak: true}, "acceptable": {behind: true, weak: true}, "unnecessary": {behind: true, weak: true},
-}
+var deniers = tableOf([]said[denier]{
+	{denier{}, `no, without, avoid, avoiding, exclude, excluding, except, neither, nor, ban, forbid, forget, skip, omit, minus,
+		against, anti, non, hate, dislike, ignore, remove, reject, disable, zero, none of, nothing with, instead of,
+		rather than, other than, apart from, aside from, exception of, anything but, everything but, all but, stop using,
+		stop trading, get rid of, in place of, as opposed to, w o`},
+	{denier{weak: true}, "besides, rarely, seldom, hardly"},
+	{denier{verb: true}, "not, never, dont, cannot"},
+	{denier{behind: true}, `forbidden, banned, prohibited, excluded, avoided, omitted, unwanted, unacceptable, disallowed, disabled, useless,
+		ruled out, no go, is bad, are bad, is too many, are too many, is too much, are too much`},
+	{denier{behind: true, weak: true}, "optional, acceptable, unnecessary"},
+})
 
 var (
 	// passive follow a "not" that is about what stands before it, whatever comes after.
@@ -131,92 +124,102 @@ type denial struct {
 // first thing that follows it, and those in a list with it; or about the last thing
 // before it in its clause. A denial that is about nothing is listed.
 func (r *briefReader) judge() {
-	var (
-		d      denial
-		clause []words // the things of the clause so far
-	)
-	end := func(i int) {
-		if d.to == i { // "RSI never" says too little
-			d.weak, d.back = true, true
-		}
-		d.to = i
-		if d.open && !d.ruled && !(r.looksBack(d) && r.behind(d, clause)) {
-			r.doubts = append(r.doubts, d.words)
-		}
-		d = denial{}
-	}
+	j := judging{briefReader: r}
 	for i := 0; i < len(r.words); {
-		w := r.words[i]
 		kind, n := r.denierAt(i)
 		if n > 0 && !r.limits(i) {
-			before := d
-			if kind.behind {
-				if d.open && !d.ruled { // "not acceptable" is, "not forbidden" is not
-					kind.weak = w != "acceptable"
-				} else {
-					before.from = i
-				}
-				d = denial{denier: kind, words: words{min(before.from, i), i + n}}
-				d.ruled = r.behind(d, clause)
-				d.open = !d.ruled // "forbidden: shorts"
-				i += n
-				continue
-			}
-			if w == "without" && d.ruled && r.past(d.last.to) == i { // "no trend without volume" may want both
-				d.weak, d.ruled, d.to = true, false, i+n
-				r.deny(d, d.last)
-				d.open = true
-				i += n
-				continue
-			}
-			double := d.open && !d.ruled && w != "nor"
-			if !double {
-				end(i)
-				before.from = i
-			}
-			d = denial{denier: kind, words: words{before.from, i + n}, open: !double || w != "without"}
-			d.weak = d.weak || double
+			j.deny(kind, i, n)
 			i += n
 			continue
 		}
-		thing, known := r.thing(i)
-		switch {
-		case d.open && !d.ruled && (r.raw[i] == ":" || r.raw[i] == "("):
-			d.list = true
-		case w == stop && !(d.list && (r.raw[i] == "," || r.raw[i] == "\n")):
-			if d.ruled && r.raw[i] == "," && d.last.to == i {
-				r.doubtList(d.last, i)
-			}
-			end(i)
-			clause = nil
-		case n > 0: // a bound
-			end(i)
-		case d.open && slices.Contains(hopes, w) && (d.ruled || slices.Contains(hopes[:2], w)):
-			end(i)
-		case d.open && !d.ruled && slices.Contains(needless, w):
-			d.weak, d.back = true, d.verb
-			d.to = i + 1
-		case d.open && !d.ruled && w == "than" && // "no other indicator than RSI"
-			!slices.Contains(greater, r.word(i-1)) && !slices.Contains(smaller, r.word(i-1)):
-			d.weak = true
-		case d.open && !d.ruled && d.verb && slices.Contains(passive, w):
-			d.to, d.back = i+1, true
-			if r.looksBack(d) && r.behind(d, clause) {
-				d = denial{}
-			}
-		case d.open && d.ruled && r.bounded(i): // "no stop and at least 200 trades"
-			end(i)
-		case thing > 0 && d.open:
-			r.reach(&d, words{i, i + thing}, known, clause)
-		}
-		if thing > 0 {
-			clause = append(clause, words{i, i + thing})
-		} else if slices.Contains(dividers, w) {
-			clause = nil
-		}
-		i += max(thing, 1)
+		i += j.pass(i, n > 0)
 	}
-	end(len(r.words))
+	j.end(len(r.words))
+}
+
+// judging is a judgement under way.
+type judging struct {
+	*briefReader
+	d      denial  // the last one
+	clause []words // the things of the clause so far
+}
+
+// pending says whether the denial has not found what it is about.
+func (j *judging) pending() bool { return j.d.open && !j.d.ruled }
+
+// end closes the denial at word i. It is listed if it is about nothing.
+func (j *judging) end(i int) {
+	if j.d.to == i { // "RSI never" says too little
+		j.d.weak, j.d.back = true, true
+	}
+	j.d.to = i
+	if j.pending() && !(j.looksBack(j.d) && j.behind(j.d, j.clause)) {
+		j.doubts = append(j.doubts, j.d.words)
+	}
+	j.d = denial{}
+}
+
+// deny takes the denier of n words at i.
+func (j *judging) deny(kind denier, i, n int) {
+	from, w := i, j.words[i]
+	switch {
+	case kind.behind:
+		if j.pending() { // "not acceptable" is, "not forbidden" is not
+			kind.weak, from = w != "acceptable", j.d.from
+		}
+		j.d = denial{denier: kind, words: words{from, i + n}}
+		j.d.ruled = j.behind(j.d, j.clause)
+		j.d.open = !j.d.ruled // "forbidden: shorts"
+	case w == "without" && j.d.ruled && j.past(j.d.last.to) == i: // "no trend without volume" may want both
+		j.d.weak, j.d.ruled, j.d.to = true, false, i+n
+		j.rule(j.d, j.d.last)
+		j.d.open = true
+	case j.pending() && w != "nor": // a double denial leaves in doubt what is wanted
+		kind.weak = true
+		j.d = denial{denier: kind, words: words{j.d.from, i + n}, open: w != "without"}
+	default:
+		j.end(i)
+		j.d = denial{denier: kind, words: words{from, i + n}, open: true}
+	}
+}
+
+// pass takes the word at i, which denies nothing, or denies as a bound does. It
+// returns the number of words of the thing there, or 1.
+func (j *judging) pass(i int, bound bool) int {
+	w, raw := j.words[i], j.raw[i]
+	thing, known := j.thing(i)
+	switch {
+	case j.pending() && (raw == ":" || raw == "("):
+		j.d.list = true
+	case w == stop && !(j.d.list && (raw == "," || raw == "\n")):
+		if j.d.ruled && raw == "," && j.d.last.to == i {
+			j.doubtList(j.d.last, i)
+		}
+		j.end(i)
+		j.clause = nil
+	case bound,
+		j.d.open && slices.Contains(hopes, w) && (j.d.ruled || slices.Contains(hopes[:2], w)):
+		j.end(i)
+	case j.pending() && slices.Contains(needless, w):
+		j.d.weak, j.d.back, j.d.to = true, j.d.verb, i+1
+	case j.pending() && w == "than" && !slices.Contains(greater, j.word(i-1)) && !slices.Contains(smaller, j.word(i-1)):
+		j.d.weak = true // "no other indicator than RSI"
+	case j.pending() && j.d.verb && slices.Contains(passive, w):
+		j.d.to, j.d.back = i+1, true
+		if j.looksBack(j.d) && j.behind(j.d, j.clause) {
+			j.d = denial{}
+		}
+	case j.d.open && j.d.ruled && j.bounded(i): // "no stop and at least 200 trades"
+		j.end(i)
+	case thing > 0 && j.d.open:
+		j.reach(&j.d, words{i, i + thing}, known, j.clause)
+	}
+	if thing > 0 {
+		j.clause = append(j.clause, words{i, i + thing})
+	} else if slices.Contains(dividers, w) {
+		j.clause = nil
+	}
+	return max(thing, 1)
 }
 
 // reach lets a denial act on a thing that follows it.
@@ -224,9 +227,9 @@ func (r *briefReader) reach(d *denial, t words, known bool, clause []words) {
 	switch {
 	case known && d.verbs: // "do not incorporate RSI"
 		d.weak = true
-		r.deny(*d, t)
+		r.rule(*d, t)
 	case known:
-		r.deny(*d, t)
+		r.rule(*d, t)
 	case d.verb && !d.ruled && !d.verbs:
 		d.verbs = true
 		return
@@ -236,21 +239,13 @@ func (r *briefReader) reach(d *denial, t words, known bool, clause []words) {
 	}
 	d.ruled = true
 	d.last = t
-	if _, frame := r.frameAt(t.from); frame && t.to < len(r.words) && r.startsPhrase(t.to) { // "no daily trend"
-		return
+	if _, frame := r.frameAt(t.from); frame && t.to < len(r.words) {
+		if _, n := r.phraseAt(t.to); n > 0 { // "no daily trend"
+			return
+		}
 	}
-	d.open = d.list || r.goesOn(t.to)
-}
-
-func (r *briefReader) startsPhrase(i int) bool {
-	_, n := r.phraseAt(i)
-	return n > 0
-}
-
-// goesOn says whether a list goes on at word k: "no volume based indicators or macd".
-func (r *briefReader) goesOn(k int) bool {
-	k = r.past(k)
-	return slices.Contains(links, r.word(k)) || r.word(k) == "nor" || k < len(r.words) && r.listed[k]
+	k := r.past(t.to) // where a list may go on: "no volume based indicators or macd"
+	d.open = d.list || slices.Contains(links, r.word(k)) || r.word(k) == "nor" || k < len(r.words) && r.listed[k]
 }
 
 // past is the first word from k on that is more than the rest of a thing's name.
@@ -276,7 +271,7 @@ func (r *briefReader) doubtList(t words, i int) {
 		items = append(items, words{k + 1, k + 1 + n})
 		if r.words[k] != stop {
 			for _, x := range items {
-				r.deny(denial{denier: denier{weak: true}, words: x}, x)
+				r.rule(denial{denier: denier{weak: true}, words: x}, x)
 			}
 			return
 		}
@@ -345,21 +340,21 @@ func (r *briefReader) behind(d denial, clause []words) bool {
 	for link(k, places) {
 		k--
 	}
-	r.deny(d, clause[k])
+	r.rule(d, clause[k])
 	if _, known := r.thing(clause[k].from); !known && k > 0 && clause[k-1].to == clause[k].from { // "RSI usage is forbidden"
 		d.weak = true
 		k--
-		r.deny(d, clause[k])
+		r.rule(d, clause[k])
 	}
 	for link(k, links) || k > first && r.listed[clause[k].from] {
 		k--
-		r.deny(d, clause[k])
+		r.rule(d, clause[k])
 	}
 	return true
 }
 
-// deny is what a denial does to a thing.
-func (r *briefReader) deny(d denial, t words) {
+// rule is what a denial does to a thing.
+func (r *briefReader) rule(d denial, t words) {
 	v := unwanted
 	if d.weak {
 		v = doubtful

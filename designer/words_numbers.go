@@ -12,7 +12,6 @@ const near = 5
 // between may stand between "stop loss" and its number.
 var between = []string{"of", "at", "to", "is", "around", "about", "max", "maximum", "below", "=", "a", "the", "per", "trade"}
 
-// drawdowns are the words for a drawdown.
 var drawdowns = []string{"drawdown", "drawdowns", "dd"}
 
 // amount is a number of a text. It has no words if the text has no number.
@@ -136,7 +135,9 @@ func (r *briefReader) readNumber(i int) {
 			return
 		}
 		side, ok := r.sideOf(a.at, i)
-		if ok && side > 0 && !r.countsOther(a.at, i) && !r.perTime(i) && a.x >= 1 && a.x <= 1e6 {
+		// "over 200 bars and few trades" and "10 winning trades" count something else
+		other := slices.ContainsFunc(r.words[a.at+1:i], func(w string) bool { return units[w] != "" || !slices.Contains(grammar, w) })
+		if ok && side > 0 && !other && !r.perTime(i) && a.x >= 1 && a.x <= 1e6 {
 			r.brief.MinTrades = int(a.x)
 			r.use(i, 1)
 			r.use(a.at, 1)
@@ -144,7 +145,6 @@ func (r *briefReader) readNumber(i int) {
 	}
 }
 
-// tradesAt is the number that belongs to the trades at i.
 func (r *briefReader) tradesAt(i int) amount {
 	return r.number(i, -near, func(k int) bool { return !strings.HasSuffix(r.words[k], "%") })
 }
@@ -215,7 +215,6 @@ func numeral(word string) (float64, bool) {
 	return x, err == nil && digit(w[0]) && len(w) < 12
 }
 
-// plainNumber says whether a word is a number and nothing else.
 func plainNumber(word string) bool {
 	_, ok := numeral(word)
 	return ok && !strings.ContainsAny(word, "%<>=")

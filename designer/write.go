@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -68,11 +69,7 @@ func (f *frame) writeData(b *strings.Builder, g *Genome) {
 	if len(f.brief.Symbols) == 1 {
 		fmt.Fprintf(b, "  symbols: {mode: single, symbol: %q}\n", f.brief.Symbols[0])
 	} else {
-		quoted := make([]string, len(f.brief.Symbols))
-		for i, s := range f.brief.Symbols {
-			quoted[i] = strconv.Quote(s)
-		}
-		fmt.Fprintf(b, "  symbols: {mode: multi_symbol, symbols: [%s]}\n", strings.Join(quoted, ", "))
+		fmt.Fprintf(b, "  symbols: {mode: multi_symbol, symbols: [%s]}\n", strings.Join(text.Map(f.brief.Symbols, strconv.Quote), ", "))
 	}
 	f.writeTimeframes(b, g)
 	fmt.Fprintf(b, "  history_required: %d\n", max(50, f.warmUp(g)))
@@ -115,7 +112,6 @@ func (f *frame) writeInputs(b *strings.Builder, g *Genome) {
 // number writes four digits: more would be a false precision in a fuzzy set.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 
-// member is one membership function of a partition.
 type member struct {
 	name, shape string
 	at, slope   float64 // centre and slope of a sigmoid, mean and deviation of a gaussian
@@ -162,20 +158,13 @@ func (f *frame) writeModel(b *strings.Builder, g *Genome) {
 			g.Model, g.Sequence, g.Hidden[0], g.Dropout)
 		return
 	}
-	widths := make([]string, len(g.Hidden))
-	for i, n := range g.Hidden {
-		widths[i] = strconv.Itoa(n)
-	}
 	fmt.Fprintf(b, "model: {type: mlp, architecture: {hidden_layers: [%s], activation: relu, dropout: %v}}\n",
-		strings.Join(widths, ", "), g.Dropout)
+		strings.Join(text.Map(g.Hidden, strconv.Itoa), ", "), g.Dropout)
 }
-
-// barHours is the length of a bar.
-func (f *frame) barHours() float64 { return float64(f.brief.Timeframe.End(0)) / 3600 }
 
 func (f *frame) writeDecisions(b *strings.Builder, g *Genome) {
 	const most = 24 * 365 // hours, by the grammar
-	pause := min(float64(g.Pause)*f.barHours(), most)
+	pause := min(float64(g.Pause)*(float64(f.brief.Timeframe.End(0))/3600), most)
 	fmt.Fprintf(b, "decisions:\n  position_awareness: true\n  allow_short_from_flat: %v\n  filters: {min_signal_separation: %v}\n",
 		g.Short, pause)
 	if g.Label != strategy.ForwardReturn {

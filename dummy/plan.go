@@ -8,17 +8,15 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Plan moves dummy parents: children one after another or all at once, then a
+// plan moves dummy parents: children one after another or all at once, then a
 // chain over their hashes in the order of the spec. A child that failed or was
 // cancelled fails the parent once no sibling is open any more; when the parent
 // is resumed, its dead children are resumed.
-func Plan() ktrdr.Plan { return plan{} }
-
 type plan struct{}
 
 // Next implements ktrdr.Plan.
 func (plan) Next(parent ktrdr.Operation, children []ktrdr.Operation, why ktrdr.Why) (ktrdr.Decision, error) {
-	spec, err := parse(parent.Spec)
+	spec, err := ktrdr.ParseSpec[Spec](parent.Spec)
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}

@@ -29,7 +29,7 @@ func newTree(t *testing.T, spec Spec, pick func(int) int) *tree {
 
 func (tr *tree) ask(t *testing.T, why ktrdr.Why) ktrdr.Decision {
 	t.Helper()
-	d, err := Plan().Next(tr.parent, tr.children, why)
+	d, err := plan{}.Next(tr.parent, tr.children, why)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func (tr *tree) open() (open []int) {
 // complete ends child i as its runner, or its own plan, would.
 func (tr *tree) complete(t *testing.T, i int) {
 	t.Helper()
-	spec, err := parse(tr.children[i].Spec)
+	spec, err := ktrdr.ParseSpec[Spec](tr.children[i].Spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (s state) files(spec Spec) []worker.File {
 
 // Run does the steps that the checkpoint has not done.
 func (r runner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
-	spec, err := parse(t.Spec)
+	spec, err := ktrdr.ParseSpec[Spec](t.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +87,11 @@ func (r runner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error
 
 // restore returns the state to start from.
 func restore(ctx context.Context, t *worker.Task, spec Spec) (state, error) {
-	fingerprint, err := Fingerprint(t.Spec)
+	made, err := fingerprint(t.Spec)
 	if err != nil {
 		return state{}, err
 	}
-	if err := t.Identify(fingerprint); err != nil || t.Checkpoint == nil {
+	if err := t.Identify(made); err != nil || t.Checkpoint == nil {
 		return state{}, err
 	}
 	var st state

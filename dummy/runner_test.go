@@ -22,7 +22,7 @@ import (
 const op ktrdr.OperationID = "op_dummy"
 
 // create submits a spec to a backend in memory.
-func create(t *testing.T, spec Spec) *workertest.Backend {
+func create(t *testing.T, spec Spec) *workertest.FakeBackend {
 	t.Helper()
 	o, err := Operation(spec)
 	if err != nil {
@@ -35,7 +35,7 @@ func create(t *testing.T, spec Spec) *workertest.Backend {
 }
 
 // start runs a worker until stop is called or the test ends.
-func start(t *testing.T, b *workertest.Backend, r worker.Runner) (stop func()) {
+func start(t *testing.T, b *workertest.FakeBackend, r worker.Runner) (stop func()) {
 	t.Helper()
 	w, err := worker.New(worker.Config{Runners: map[ktrdr.Type]worker.Runner{ktrdr.Dummy: r}}, b)
 	if err != nil {
@@ -57,7 +57,7 @@ func start(t *testing.T, b *workertest.Backend, r worker.Runner) (stop func()) {
 	return stop
 }
 
-func await(t *testing.T, b *workertest.Backend, want func(ktrdr.Operation) bool) ktrdr.Operation {
+func await(t *testing.T, b *workertest.FakeBackend, want func(ktrdr.Operation) bool) ktrdr.Operation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -70,7 +70,7 @@ func await(t *testing.T, b *workertest.Backend, want func(ktrdr.Operation) bool)
 
 func terminal(o ktrdr.Operation) bool { return o.Status.Terminal() }
 
-func act(t *testing.T, b *workertest.Backend, in ktrdr.Input) {
+func act(t *testing.T, b *workertest.FakeBackend, in ktrdr.Input) {
 	t.Helper()
 	if err := b.Act(op, ktrdr.Act{Input: in}); err != nil {
 		t.Fatal(err)
@@ -138,8 +138,8 @@ func TestExpected_TellsChainsApart(t *testing.T) {
 	}
 }
 
-// Stopped anyhow, anywhere, any number of times, and continued: the result is
-// that of a run nobody disturbed.
+// A run that is stopped in any way, at any step, any number of times, and resumed,
+// has the result of a run without a stop.
 func TestRunner_InterruptedEqualsUninterrupted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		spec := Spec{

@@ -124,22 +124,14 @@ func Operation(s Spec) (ktrdr.NewOperation, error) {
 	}, nil
 }
 
-func parse(spec json.RawMessage) (Spec, error) {
-	var s Spec
-	if err := json.Unmarshal(spec, &s); err != nil {
-		return s, ktrdr.Errorf(ktrdr.CodeInvalid, "dummy spec: %w", err)
-	}
-	return s, s.Validate()
-}
-
 // Result is what a dummy operation ends with.
 type Result struct {
 	Hash  ktrdr.Hash `json:"hash"`
 	Steps int64      `json:"steps"`
 }
 
-// Fingerprint is what a checkpoint must agree with to be resumed from.
-func Fingerprint(spec []byte) (map[string]string, error) {
+// fingerprint is what a checkpoint must agree with to be resumed from.
+func fingerprint(spec []byte) (map[string]string, error) {
 	if !json.Valid(spec) {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a dummy spec is JSON")
 	}

@@ -24,7 +24,7 @@ func openWitness(t *worker.Task) (witness, error) {
 	if path == "" {
 		return witness{}, nil
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // whoever sets the environment chooses the file
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the environment names the file, on purpose
 	if err != nil {
 		return witness{}, fmt.Errorf("%s: %w", WitnessEnv, err)
 	}

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -31,7 +31,7 @@ func (l *lab) killed(at local, policy string) (parent, child ktrdr.Operation) {
 	l.t.Helper()
 	hold := "hang:"
 	if at == inTraining {
-		hold = "delay=3s:" // its worker outlives the backend, and comes to its end
+		hold = "delay=3s:" // its worker outlives the backend and finishes
 	}
 	backend := l.Serve("RESTART_POLICY="+policy, "KTRDR_INJECT="+hold+string(at.phase)+":stuck")
 	l.Researcher()
@@ -45,7 +45,7 @@ func (l *lab) killed(at local, policy string) (parent, child ktrdr.Operation) {
 func TestBackendLocal_UnderThePolicyFailAResearchWaitsToBeResumed(t *testing.T) {
 	for _, at := range []local{inDesign, inTraining, inAssessment} {
 		t.Run(string(at.phase), func(t *testing.T) {
-			onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+			onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 				before, held := l.killed(at, "fail")
 				l.Serve("RESTART_POLICY=fail")
 
@@ -60,11 +60,11 @@ func TestBackendLocal_UnderThePolicyFailAResearchWaitsToBeResumed(t *testing.T) 
 					t.Errorf("what the dead backend ran is %s: %q", child.Status, child.ErrorMessage)
 				}
 
-				if at == inTraining { // it comes to its end although nobody waits for it
+				if at == inTraining { // it finishes although no parent waits for it
 					l.Ends(held.ID, ktrdr.Completed)
 				}
 				l.Resume(op.ID)
-				l.completes(op.ID, whole...)
+				l.completes(op.ID, phases...)
 				for _, c := range kept {
 					if now := l.Op(c.ID); now.Attempts != 1 || string(now.Result) != string(c.Result) {
 						t.Errorf("%s of before the restart was claimed %d times; its result was to be kept", c.Type, now.Attempts)
@@ -96,7 +96,7 @@ func (l *lab) remembersAll(op ktrdr.Operation, at local) {
 			l.t.Errorf("a checkpoint in %s has %s: %s", at.phase, name, text)
 		}
 	}
-	s := decode[research.State](l.t, c.State)
+	s := decode[research.PlanState](l.t, c.State)
 	if s.Session != op.Session || s.Phase != at.phase || s.TriggerReason != "start_new_cycle" || s.Brief != "stuck" {
 		l.t.Errorf("the checkpoint remembers %+v", s)
 	}
@@ -105,7 +105,7 @@ func (l *lab) remembersAll(op ktrdr.Operation, at local) {
 func TestBackendLocal_UnderThePolicyResumeAResearchGoesOnByItself(t *testing.T) {
 	for _, at := range []local{inDesign, inAssessment} {
 		t.Run(string(at.phase), func(t *testing.T) {
-			onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+			onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 				before, held := l.killed(at, "resume")
 				backend := l.Serve("RESTART_POLICY=resume")
 
@@ -126,7 +126,7 @@ func TestBackendLocal_UnderThePolicyResumeAResearchGoesOnByItself(t *testing.T) 
 func TestBackendLocal_ATrainingInsideTheBackendGoesOn(t *testing.T) {
 	for _, policy := range []string{"fail", "resume"} {
 		t.Run(policy, func(t *testing.T) {
-			onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+			onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 				backend := l.ServeWith(1, "RESTART_POLICY="+policy, "KTRDR_INJECT=hang:training:stuck")
 				id := l.trigger("stuck")
 				held := l.held(id, ktrdr.Training)
@@ -139,7 +139,7 @@ func TestBackendLocal_ATrainingInsideTheBackendGoesOn(t *testing.T) {
 					}
 					l.Resume(id)
 				}
-				l.completes(id, whole...)
+				l.completes(id, phases...)
 				if op := l.Op(held.ID); op.Epoch != held.Epoch+1 {
 					t.Errorf("the training ended in epoch %d, want the one after %d", op.Epoch, held.Epoch)
 				}
@@ -151,16 +151,16 @@ func TestBackendLocal_ATrainingInsideTheBackendGoesOn(t *testing.T) {
 
 // A backend that is asked to stop loses nothing: not even the child changes.
 func TestBackendLocal_AStoppedBackendGivesItsDesignBack(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		backend := l.Serve("KTRDR_INJECT=hang:designing:stuck")
 		id := l.trigger("stuck")
 		held := l.held(id, ktrdr.AgentDesign)
-		if code := backend.Term(30 * time.Second); code != 0 {
+		if code := backend.End(syscall.SIGTERM); code != 0 {
 			t.Fatalf("the backend ended with %d\n%s", code, backend.Log())
 		}
 		l.Serve()
 		l.Researcher()
-		l.completes(id, whole...)
+		l.completes(id, phases...)
 		if op := l.Op(held.ID); op.Epoch != held.Epoch+1 || op.Status != ktrdr.Completed {
 			t.Errorf("the design is %s in epoch %d, want it claimed again after %d", op.Status, op.Epoch, held.Epoch)
 		}
@@ -169,8 +169,8 @@ func TestBackendLocal_AStoppedBackendGivesItsDesignBack(t *testing.T) {
 
 // again is what the children of a research are when one of a type was lost.
 func again(t ktrdr.Type) []ktrdr.Type {
-	i := slices.Index(whole, t)
-	return slices.Insert(slices.Clone(whole), i, t)
+	i := slices.Index(phases, t)
+	return slices.Insert(slices.Clone(phases), i, t)
 }
 
 // once checks that no child but the lost one was claimed more than once or ended
@@ -185,9 +185,9 @@ func (l *lab) once(id ktrdr.OperationID, lost ...ktrdr.OperationID) {
 }
 
 // A training and a backtest on workers, and a design in the backend, when the
-// backend is killed: the work on workers goes on, the design begins anew.
+// backend is killed: the work on workers goes on, the design restarts.
 func TestRestart_WorkOnWorkersIsNotDisturbed(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		backend := l.Serve("KTRDR_MAX_RESEARCHES=3", "KTRDR_INJECT=delay=6s:backtesting:first,delay=4s:training:second,hang:designing:third")
 		l.Researcher()
 		l.Researcher()
@@ -199,8 +199,8 @@ func TestRestart_WorkOnWorkersIsNotDisturbed(t *testing.T) {
 		backend.Kill()
 		l.Serve()
 
-		l.completes(first, whole...)
-		l.completes(second, whole...)
+		l.completes(first, phases...)
+		l.completes(second, phases...)
 		l.completes(third, again(ktrdr.AgentDesign)...)
 		l.once(first)
 		l.once(second)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
@@ -52,7 +52,7 @@ func mistakes(t *testing.T) []mistake {
 			unprocessable, []string{`"../token" is a path`, "give the name of a strategy, or its text"},
 		},
 		{
-			"YAML that is none",
+			"text that is not YAML",
 			research.Request{StrategyYAML: broken},
 			[]string{"--strategy", file("broken.yaml", broken)},
 			unprocessable,
@@ -129,7 +129,7 @@ func mistakes(t *testing.T) []mistake {
 }
 
 func TestBadInput_SaysWhatToDoAndCreatesNothing(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve()
 		for _, m := range mistakes(t) {
 			body, err := json.Marshal(m.ask)
@@ -151,7 +151,7 @@ func TestBadInput_SaysWhatToDoAndCreatesNothing(t *testing.T) {
 			says(t, m, said)
 		}
 		if n := l.operations(); n != 0 {
-			t.Errorf("%d operations came of mistakes", n)
+			t.Errorf("%d operations were created by mistakes", n)
 		}
 		if st := l.status(); len(st.Active) != 0 || st.Last != nil || st.Phase != "IDLE" {
 			t.Errorf("status after nothing but mistakes: %+v", st)
@@ -173,7 +173,7 @@ func says(t *testing.T, m mistake, text string) {
 
 func TestBadInput_WithoutAnyBarsItSaysWhereToGetThem(t *testing.T) {
 	t.Parallel()
-	l := &lab{Lab: chaos.New(t, binary, chaos.SQLite, chaos.Calm), t: t}
+	l := &lab{Lab: labtest.New(t, labtest.SQLite, labtest.Calm), t: t}
 	l.client = l.Client()
 	l.Serve()
 	said, code := l.Command("research", "anything")
@@ -187,14 +187,14 @@ func TestBadInput_WithoutAnyBarsItSaysWhereToGetThem(t *testing.T) {
 		}
 	}
 	if n := l.operations(); n != 0 {
-		t.Errorf("%d operations came of it", n)
+		t.Errorf("%d operations were created by it", n)
 	}
 }
 
 // A language model is asked for and there is no money for it: the built-in
 // designer is named instead.
 func TestBadInput_WithoutABudgetThereIsTheBuiltinModel(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve("KTRDR_MODELS=anthropic/claude-sonnet-5", "KTRDR_BUDGET_DAILY_USD=0")
 		if b, err := l.client.Budget(t.Context()); err != nil || b.Remaining != 0 {
 			t.Fatalf("budget %+v, %v, want none", b, err)
@@ -205,20 +205,20 @@ func TestBadInput_WithoutABudgetThereIsTheBuiltinModel(t *testing.T) {
 			t.Errorf("a model without a budget: %v", err)
 		}
 		if n := l.operations(); n != 0 {
-			t.Errorf("%d operations came of it", n)
+			t.Errorf("%d operations were created by it", n)
 		}
 		l.Researcher()
-		l.completes(l.ask(research.Request{Model: "builtin", BypassGates: true}), whole...)
+		l.completes(l.ask(research.Request{Model: "builtin", BypassGates: true}), phases...)
 	})
 }
 
 // What can only mean one thing is no mistake.
 func TestInput_SymbolsAreSpelledAsTheLibraryDoes(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve()
 		l.Researcher()
 		id := l.ask(research.Request{Symbols: []string{"eurusd", "EURUSD"}, BypassGates: true})
-		l.completes(id, whole...)
+		l.completes(id, phases...)
 		spec := decode[research.Spec](t, l.Op(id).Spec)
 		if len(spec.Bars) != 1 || spec.Bars[0].Symbol != "EURUSD" {
 			t.Errorf("it researched %+v, want EURUSD once", spec.Bars)

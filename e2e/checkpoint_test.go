@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
@@ -15,7 +15,7 @@ import (
 // neither crashes nor fails for that: it says so and waits, its neighbour does
 // not notice, and once the place is mended it ends as its twin did.
 func TestCheckpoints_ThatCannotBeWrittenAreWaitedForAlone(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		backend := l.Serve()
 		worker := l.Researcher()
 		ask := func(seed uint64) ktrdr.OperationID {
@@ -33,7 +33,7 @@ func TestCheckpoints_ThatCannotBeWrittenAreWaitedForAlone(t *testing.T) {
 			t.Errorf("while its checkpoint cannot be written it is %s in %s, want RUNNING in TRAINING", op.Status, op.Phase)
 		}
 		if !backend.Alive() || !worker.Alive() {
-			t.Errorf("somebody died of it:\n%s\n%s", backend.Log(), worker.Log())
+			t.Errorf("a process died of it:\n%s\n%s", backend.Log(), worker.Log())
 		}
 
 		mend()

@@ -4,14 +4,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -19,7 +20,7 @@ import (
 // computed again on demand, and are those that were there before. One that is
 // pinned keeps its files.
 func TestCompaction_WhatIsNotKeptIsComputedAgain(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		p := l.ServeWith(2, "KTRDR_COMPACT=false")
 		run := l.Research(research.Request{Brief: "EURUSD 1h", Count: 4, Seed: new(uint64(5)), BypassGates: true, Force: true}, "four")
 		l.RunEnds(run.Run)
@@ -34,7 +35,7 @@ func TestCompaction_WhatIsNotKeptIsComputedAgain(t *testing.T) {
 		}
 		gone, pinned := plain[0], plain[1]
 		l.must("pin", string(pinned.Research))
-		if code := p.Term(30 * time.Second); code != 0 {
+		if code := p.End(syscall.SIGTERM); code != 0 {
 			t.Fatalf("exit code = %d", code)
 		}
 

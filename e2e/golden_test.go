@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "overwrite the golden files")
 
 // A stored result must stay comparable with a new one. The file holds the result
 // hash of every kind of operation that has one: trainings and backtests of every
@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // file alone.
 func TestResultHashes_StayWhatTheyWere(t *testing.T) {
 	t.Parallel()
-	l := &lab{Lab: chaos.New(t, binary, chaos.SQLite, chaos.Calm), t: t}
+	l := &lab{Lab: labtest.New(t, labtest.SQLite, labtest.Calm), t: t}
 	for seed, symbol := range []string{"EURUSD", "GBPUSD"} {
 		l.must("data", "synth", "--symbol", symbol, "--timeframe", "1h", "--bars", "6000", "--seed", strconv.Itoa(seed+2), "--edge", "0.3")
 		l.must("data", "resample", symbol, "1h", "4h")
@@ -97,6 +97,6 @@ func TestResultHashes_StayWhatTheyWere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(decode[map[string]string](t, text), got); diff != "" {
-		t.Errorf("result hashes (-golden +now; `go test ./e2e -run TestResultHashes -update` writes them anew):\n%s", diff)
+		t.Errorf("result hashes (-golden +now; `go test ./e2e -run TestResultHashes -update` overwrites them):\n%s", diff)
 	}
 }

@@ -8,17 +8,17 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // Six researches side by side: one fails, one panics, one is refused by a gate
 // and one is cancelled. The two others do not notice.
 func TestIsolation_OneFailureStaysOne(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		backend := l.Serve("KTRDR_MAX_RESEARCHES=6", "BACKTEST_GATE_MIN_TRADES=1000000",
 			"KTRDR_INJECT=fail:training:INJECT_FAILURE,panic:backtesting:INJECT_PANIC,hang:training:INJECT_HANG")
-		workers := []*chaos.Proc{l.Researcher(), l.Researcher()}
+		workers := []*labtest.Process{l.Researcher(), l.Researcher()}
 		a := l.trigger("A")
 		failed := l.trigger("B INJECT_FAILURE")
 		panicked := l.trigger("INJECT_PANIC")
@@ -29,13 +29,13 @@ func TestIsolation_OneFailureStaysOne(t *testing.T) {
 		l.cancel(hung)
 
 		for _, id := range []ktrdr.OperationID{a, c} {
-			if r := l.completes(id, whole...); r.Outcome != research.OutcomeCompleted {
+			if r := l.completes(id, phases...); r.Outcome != research.OutcomeCompleted {
 				t.Errorf("%s completed as %s, want %s", id, r.Outcome, research.OutcomeCompleted)
 			}
 		}
 		l.endsBadly(failed, research.Training, ktrdr.CodeFailed, "it fails because KTRDR_INJECT says so")
 		l.endsBadly(panicked, research.Backtesting, ktrdr.CodePanic, "it panics because KTRDR_INJECT says so")
-		r := l.completes(refused, whole...)
+		r := l.completes(refused, phases...)
 		if r.Outcome != research.OutcomeRejected || !strings.HasPrefix(r.GateReason, "too_few_trades") || r.Rung != ktrdr.RungRejected {
 			t.Errorf("what a gate refused ended with %+v", r)
 		}
@@ -58,7 +58,7 @@ func TestIsolation_OneFailureStaysOne(t *testing.T) {
 		for _, id := range []ktrdr.OperationID{failed, panicked, hung} {
 			designed := l.childrenOf(id, ktrdr.AgentDesign)[0]
 			l.Resume(id)
-			l.completes(id, whole...)
+			l.completes(id, phases...)
 			if now := l.childrenOf(id, ktrdr.AgentDesign)[0]; now.ID != designed.ID || now.Attempts != 1 {
 				t.Errorf("%s was designed again after its resume: %s, claimed %d times", id, now.ID, now.Attempts)
 			}

@@ -10,21 +10,21 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // lab is an installation with bars to research, and a client of its backend.
 type lab struct {
-	*chaos.Lab
+	*labtest.Lab
 	t      *testing.T
-	client *httpapi.Client
+	client *client.Client
 }
 
-func newLab(t *testing.T, kind chaos.Kind, times chaos.Times) *lab {
+func newLab(t *testing.T, kind labtest.StoreKind, times labtest.Times) *lab {
 	t.Helper()
-	l := &lab{Lab: chaos.New(t, binary, kind, times), t: t}
+	l := &lab{Lab: labtest.New(t, kind, times), t: t}
 	l.client = l.Client()
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "2", "--edge", "0.3")
 	return l
@@ -59,15 +59,11 @@ func (l *lab) ask(r research.Request) ktrdr.OperationID {
 // counters come after the commit.
 func (l *lab) eventually(what string, ok func() bool) {
 	l.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); <-time.After(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			l.t.Fatalf("still waiting for %s", what)
-		}
-	}
+	labtest.Eventually(l.t, 30*time.Second, what, ok)
 }
 
 // logs waits until a process has logged a line with all the parts.
-func (l *lab) logs(p *chaos.Proc, parts ...string) {
+func (l *lab) logs(p *labtest.Process, parts ...string) {
 	l.t.Helper()
 	l.eventually(fmt.Sprintf("a line with %q in the log", parts), func() bool {
 		return slices.ContainsFunc(strings.Split(p.Log(), "\n"), func(line string) bool {
@@ -101,8 +97,8 @@ func (l *lab) childrenOf(id ktrdr.OperationID, t ktrdr.Type) []ktrdr.Operation {
 	return slices.DeleteFunc(l.Children(id), func(op ktrdr.Operation) bool { return op.Type != t })
 }
 
-// whole is what the children of a research are when nothing happened to it.
-var whole = []ktrdr.Type{ktrdr.AgentDesign, ktrdr.Training, ktrdr.Backtesting, ktrdr.AgentAssessment}
+// phases are the children of a research that nothing disturbed.
+var phases = []ktrdr.Type{ktrdr.AgentDesign, ktrdr.Training, ktrdr.Backtesting, ktrdr.AgentAssessment}
 
 // completes waits for a research to complete with exactly these children. Each
 // of them is one attempt; those that were given up on the way are among them.
@@ -124,13 +120,13 @@ func (l *lab) completes(id ktrdr.OperationID, want ...ktrdr.Type) research.Resul
 }
 
 // checkpoint returns the newest checkpoint of a research and what it remembers.
-func (l *lab) checkpoint(id ktrdr.OperationID) (ktrdr.Checkpoint, research.State) {
+func (l *lab) checkpoint(id ktrdr.OperationID) (ktrdr.Checkpoint, research.PlanState) {
 	l.t.Helper()
 	c, err := l.client.CheckpointAt(l.t.Context(), id, "")
 	if err != nil {
 		l.t.Fatalf("checkpoint of %s: %v", id, err)
 	}
-	return c, decode[research.State](l.t, c.State)
+	return c, decode[research.PlanState](l.t, c.State)
 }
 
 func (l *lab) status() research.Status {

@@ -6,14 +6,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // Ten requests at once on one market: each counts all before it, and every look
 // has a number of its own.
 func TestRuns_TenAtOnceCountEachOther(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.MarketWith("GBPUSD", 4000, 1, 0.8)
 		l.ServeWith(2)
 		made := make([]research.Triggered, 10)

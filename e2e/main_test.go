@@ -9,42 +9,19 @@
 package e2e
 
 import (
-	"flag"
-	"fmt"
 	"os"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
-// binary is the product as it is shipped, built once.
-var binary string
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	flag.Parse()
-	// The tests wait for other processes more than they compute.
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	built, remove, err := chaos.Build("")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer remove()
-	binary = built
-	return pgtest.Main(m)
-}
+func TestMain(m *testing.M) { os.Exit(labtest.Main(m, "")) }
 
 // onBoth runs a test on both stores, beside all others.
-func onBoth(t *testing.T, times chaos.Times, test func(t *testing.T, l *lab)) {
+func onBoth(t *testing.T, times labtest.Times, test func(t *testing.T, l *lab)) {
 	t.Helper()
 	t.Parallel()
-	for _, kind := range []chaos.Kind{chaos.SQLite, chaos.Postgres} {
+	for _, kind := range []labtest.StoreKind{labtest.SQLite, labtest.Postgres} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			test(t, newLab(t, kind, times))

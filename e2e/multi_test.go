@@ -9,18 +9,18 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 func TestResearches_TwoAtOnceBothComplete(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve("KTRDR_INJECT=delay=1s:designing:")
 		l.Researcher()
 		l.Researcher()
 		a, b := l.trigger("A"), l.trigger("B")
-		l.completes(a, whole...)
-		l.completes(b, whole...)
+		l.completes(a, phases...)
+		l.completes(b, phases...)
 		if n := together([]ktrdr.Operation{l.Op(a), l.Op(b)}); n != 2 {
 			t.Errorf("%d of two were active at a time, want both", n)
 		}
@@ -28,7 +28,7 @@ func TestResearches_TwoAtOnceBothComplete(t *testing.T) {
 }
 
 func TestResearches_MoreThanWorkersWaitForThem(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve("KTRDR_MAX_RESEARCHES=5", "KTRDR_INJECT=delay=300ms:training:")
 		l.Researcher()
 		l.Researcher()
@@ -38,7 +38,7 @@ func TestResearches_MoreThanWorkersWaitForThem(t *testing.T) {
 		}
 		var trainings, all []ktrdr.Operation
 		for _, r := range made.Operations {
-			l.completes(r.Operation, whole...)
+			l.completes(r.Operation, phases...)
 			l.once(r.Operation)
 			trainings = append(trainings, l.childrenOf(r.Operation, ktrdr.Training)...)
 			all = append(all, l.Op(r.Operation))
@@ -68,7 +68,7 @@ func together(ops []ktrdr.Operation) (most int) {
 }
 
 func TestResearches_OneOfThreeIsCancelledAndStatusShowsAll(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve("KTRDR_MAX_RESEARCHES=4", "KTRDR_INJECT=hang:training:in training,hang:designing:in design,hang:assessing:in assessment")
 		l.Researcher()
 		l.Researcher()
@@ -132,7 +132,7 @@ func TestResearches_OneOfThreeIsCancelledAndStatusShowsAll(t *testing.T) {
 }
 
 func TestResearches_PastTheCapacityAreRefusedUnlessForced(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve("KTRDR_MAX_RESEARCHES=2", "KTRDR_AGENTS=4", "KTRDR_INJECT=hang:designing:")
 		made := l.rush(8)
 		if len(made) != 2 {
@@ -158,7 +158,7 @@ func TestResearches_PastTheCapacityAreRefusedUnlessForced(t *testing.T) {
 				t.Errorf("in line %s is %s, session %d", id, op.Status, op.Session)
 			}
 		}
-		for i, id := range line { // whoever leaves makes room for the one who came first
+		for i, id := range line { // each that ends makes room for the one that waits longest
 			l.cancel(append(slices.Clone(made), line...)[i])
 			l.held(id, ktrdr.AgentDesign)
 			for _, later := range line[i+1:] {

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
 
 // soon gives a busy machine time for eight heartbeats before a worker is given
 // up.
-var soon = chaos.Times{Timeout: 2 * time.Second, Interval: time.Second, Heartbeat: 250 * time.Millisecond}
+var soon = labtest.Times{Timeout: 2 * time.Second, Interval: time.Second, Heartbeat: 250 * time.Millisecond}
 
 // strategyFile writes a strategy into the data folder and returns its path
 // there.
@@ -80,7 +80,7 @@ func TestOrphan_AResearchSurvivesTheDeathOfItsWorker(t *testing.T) {
 		worker.Kill()
 		l.Researcher()
 
-		l.completes(id, whole...)
+		l.completes(id, phases...)
 		if op := l.Op(held.ID); op.Epoch != held.Epoch+1 || op.Worker == held.Worker {
 			t.Errorf("the training ended in epoch %d on %s, want the one after %d, elsewhere than %s", op.Epoch, op.Worker, held.Epoch, held.Worker)
 		}
@@ -101,6 +101,6 @@ func TestOrphan_WithoutAutoResumeTheResearchIsResumedByHand(t *testing.T) {
 		l.Serve("AUTO_RESUME=false")
 		l.Researcher()
 		l.Resume(id)
-		l.completes(id, whole...)
+		l.completes(id, phases...)
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -48,7 +48,7 @@ func TestRuns_TwoBackendsTellTheWebhookOnce(t *testing.T) {
 	hook := &posts{ids: map[string]int{}}
 	server := httptest.NewServer(hook)
 	t.Cleanup(server.Close)
-	l := newLab(t, chaos.Postgres, chaos.Calm)
+	l := newLab(t, labtest.Postgres, labtest.Calm)
 	l.Serve("KTRDR_WEBHOOK=" + server.URL)
 	l.Second().Serve("KTRDR_WEBHOOK=" + server.URL)
 	l.Researcher()
@@ -75,7 +75,7 @@ func TestRuns_TwoBackendsTellTheWebhookOnce(t *testing.T) {
 // store busy. By the instants that the store keeps, nothing of it starts
 // afterwards.
 func TestRuns_ACancelledRunStartsNothingAfterwards(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.ServeWith(2, "KTRDR_MAX_RESEARCHES=6", "KTRDR_GENERATION=8", "KTRDR_INJECT=delay=50ms:training:busy,delay=50ms:backtesting:busy")
 		for range 3 {
 			l.Researcher()
@@ -153,7 +153,7 @@ func (l *lab) startedBefore(op ktrdr.Operation, run ktrdr.Run) {
 // Every view of a run is asked for by the beginning of its id, and all show the
 // same numbers of trials and looks.
 func TestRuns_AreListedFollowedAndShown(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.ServeWith(2)
 		if said := l.must("runs"); !strings.Contains(said, "No run yet. Start one with `ktrdr research") {
 			t.Errorf("without runs:\n%s", said)

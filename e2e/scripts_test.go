@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -21,12 +21,12 @@ func TestScripts_Pass(t *testing.T) {
 	}
 	t.Parallel()
 	for _, script := range []string{"error-isolation.sh", "orphan-detection.sh", "backend-local.sh"} {
-		for _, kind := range []chaos.Kind{chaos.SQLite, chaos.Postgres} {
+		for _, kind := range []labtest.StoreKind{labtest.SQLite, labtest.Postgres} {
 			t.Run(script+" on "+string(kind), func(t *testing.T) {
 				t.Parallel()
 				cmd := exec.CommandContext(t.Context(), "bash", script)
-				cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "KTRDR=" + binary}
-				if kind == chaos.Postgres {
+				cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "KTRDR=" + labtest.Binary(t)}
+				if kind == labtest.Postgres {
 					cmd.Env = append(cmd.Env, "KTRDR_DB="+pgtest.URL(t))
 				}
 				cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that all it started ends with it

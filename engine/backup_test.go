@@ -13,7 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
-// asksForBackups is a store that tells those who wait for it what it answers when it
+// asksForBackups is a store that tells a waiting test what it answers when it
 // is asked whether a backup runs.
 type asksForBackups struct {
 	ktrdr.Store

@@ -64,7 +64,7 @@ func (e *Engine) Claim(ctx context.Context, req ktrdr.ClaimRequest) (ktrdr.Claim
 }
 
 func (e *Engine) claim(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.Incarnation) (ktrdr.ClaimReply, error) {
-	if err := checkClaim(req); err != nil {
+	if err := e.checkClaim(req); err != nil {
 		return ktrdr.ClaimReply{}, err
 	}
 	req.Types = slices.Compact(slices.Sorted(slices.Values(req.Types))) // a set, however it is written; and a copy: they are the caller's
@@ -164,9 +164,9 @@ func (e *Engine) inject(ctx context.Context, task *ktrdr.Task) error {
 	return nil
 }
 
-// addLook gives a confirmation the look that was reserved for it.
+// addLook gives the task the look that was reserved for it, if it makes one.
 func (e *Engine) addLook(ctx context.Context, task *ktrdr.Task) error {
-	if task.Type != ktrdr.AgentConfirm {
+	if !e.config.Types[task.Type].Look {
 		return nil
 	}
 	look, err := e.store.LookOf(ctx, task.Operation)
@@ -180,7 +180,7 @@ func (e *Engine) addLook(ctx context.Context, task *ktrdr.Task) error {
 	return nil
 }
 
-func checkClaim(req ktrdr.ClaimRequest) error {
+func (e *Engine) checkClaim(req ktrdr.ClaimRequest) error {
 	switch {
 	case req.Worker == "":
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a claim names its worker_id")
@@ -194,16 +194,16 @@ func checkClaim(req ktrdr.ClaimRequest) error {
 	case req.Wait < 0 || req.Wait != req.Wait:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "wait_seconds must not be negative")
 	}
-	for _, t := range req.Types {
-		if !t.Known() {
-			return unknownType(t)
+	return e.checkTypes(req.Types...)
+}
+
+func (e *Engine) checkTypes(types ...ktrdr.Type) error {
+	for _, t := range types {
+		if known := e.config.Types; !known.Known(t) {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is not an operation type; %s", string(t), text.Choices(string(t), known.Names()))
 		}
 	}
 	return nil
-}
-
-func unknownType(t ktrdr.Type) error {
-	return ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is not an operation type; %s", string(t), text.Choices(string(t), ktrdr.Types))
 }
 
 // soundCheckpoint makes sure that what the task starts from is there. A

@@ -72,7 +72,7 @@ func (s slowNames) BlobsNamed(ctx context.Context, blobs []ktrdr.Hash, onlyCheck
 
 // However long the rows are asked about the blobs of superseded checkpoints, no writer
 // who saves a checkpoint or finishes waits for that.
-func TestEngine_NobodyWaitsForSupersededBlobs(t *testing.T) {
+func TestEngine_NoCallWaitsForSupersededBlobs(t *testing.T) {
 	slow := slowNames{asked: make(chan struct{}, 100), answer: make(chan struct{})}
 	l := newLab(t, func(c *engine.Config) {
 		c.Trash = trash{c.Blobs.(blob.Store)}

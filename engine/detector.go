@@ -112,7 +112,7 @@ func (d *detector) run(ctx context.Context) {
 		rec, err := d.e.store.Sweep(ctx, d.e.backend, s.policy(), judge)
 		d.e.note(ctx, rec) // what a sweep did before it failed was done
 		d.saw(rec)
-		if rec.Whole {
+		if rec.Complete {
 			w.last = now // else it stands still, and a long outage becomes a gap
 		}
 		switch {
@@ -137,7 +137,7 @@ func (e *Engine) full() time.Time {
 
 func (d *detector) saw(rec ktrdr.Recovered) {
 	d.orphaned.Add(int64(len(rec.Orphaned)))
-	if !rec.Whole {
+	if !rec.Complete {
 		return
 	}
 	d.mu.Lock()

@@ -107,7 +107,7 @@ func TestPulse_IsSteadySinceTheLastGap(t *testing.T) {
 			t.Errorf("at %d s: steady since %v, want %d s", now, got.Sub(begin), want)
 		}
 	}
-	p.beat(at(60)) // the gap is remembered although nobody looked in its midst
+	p.beat(at(60)) // the gap is remembered although no sweep fell into it
 	p.beat(at(70))
 	if got := p.steady(at(71)); !got.Equal(at(60)) {
 		t.Errorf("after a gap: steady since %v, want 60 s", got.Sub(begin))

@@ -27,9 +27,8 @@ type Config struct {
 	Settings Settings
 	Log      *slog.Logger // nil discards
 
-	// Fingerprint tells what an operation of a type would be run with now; a
-	// checkpoint made from anything else is not resumed.
-	Fingerprint map[ktrdr.Type]func(spec []byte) (map[string]string, error)
+	// Types are the operation types; there are no others.
+	Types ktrdr.Types
 	// Queues are the lines that parents stand in; there are no others.
 	Queues []Queue
 	// Inject says what is to go wrong on purpose with an operation that is being
@@ -47,9 +46,33 @@ type Config struct {
 	Full func() time.Time
 }
 
-// Engine is one backend's share of the work. Make it with New, admit nobody
-// before Start has returned, and keep Run running.
+// stored is what the engine adds nothing to: the store answers.
+type stored interface {
+	ktrdr.Runs
+	ktrdr.Markets
+	ktrdr.Reports
+	ktrdr.Notes
+
+	Paused(ctx context.Context) (bool, error)
+	SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, restored bool) (ktrdr.Operation, error)
+	Cancel(ctx context.Context, id ktrdr.OperationID, reason string) (ktrdr.Operation, []ktrdr.OperationID, error)
+	QueueCounts(ctx context.Context) ([]ktrdr.QueueCount, error)
+	Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, error)
+	LastEvent(ctx context.Context) (ktrdr.Cursor, error)
+	Changed() <-chan struct{}
+	History(ctx context.Context, op ktrdr.OperationID) ([]ktrdr.CheckpointInfo, error)
+	ListCheckpoints(ctx context.Context, q ktrdr.CheckpointQuery) (ktrdr.CheckpointPage, error)
+	DeleteCheckpoints(ctx context.Context, op ktrdr.OperationID) (int, error)
+	CheckpointStats(ctx context.Context) (ktrdr.CheckpointStats, error)
+	AddToken(ctx context.Context, t ktrdr.Token) error
+	Tokens(ctx context.Context) ([]ktrdr.Token, error)
+	TokenByHash(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, error)
+}
+
+// Engine is one backend's share of the work. Make it with New, call Start before
+// any worker is admitted, and keep Run running.
 type Engine struct {
+	stored
 	store    ktrdr.Store
 	blobs    ktrdr.Blobs
 	saver    thread.Saver
@@ -87,7 +110,8 @@ func New(c Config) (*Engine, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{
-		store: c.Store, blobs: c.Blobs, saver: spilling{c.Saver, c.Blobs, cmp.Or(c.Inline, math.MaxInt), c.Log}, backend: c.Backend,
+		stored: c.Store, store: c.Store, blobs: c.Blobs,
+		saver: spilling{c.Saver, c.Blobs, cmp.Or(c.Inline, math.MaxInt), c.Log}, backend: c.Backend,
 		settings: c.Settings.WithDefaults(), log: c.Log, config: c,
 		started: time.Now(), draining: make(chan struct{}), waiting: queue{turn: make(chan struct{}, lookers)},
 	}

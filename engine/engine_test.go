@@ -18,6 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/sqlstore"
+	"github.com/ktrdr/ktrdr/storetest"
 	"github.com/ktrdr/ktrdr/thread"
 )
 
@@ -31,16 +32,18 @@ type lab struct {
 
 func newLab(t *testing.T, change func(*engine.Config)) *lab {
 	t.Helper()
-	return newLabWith(t, dummy.Plan(), change)
+	return newLabWith(t, dummy.Types()[ktrdr.Dummy].Plan, change)
 }
 
 // newLabWith is newLab with another plan for dummy parents.
 func newLabWith(t *testing.T, plan ktrdr.Plan, change func(*engine.Config)) *lab {
 	t.Helper()
 	dir := t.TempDir()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
-		URL: filepath.Join(dir, "ktrdr.db"), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: plan},
-	})
+	types := storetest.Types(nil)
+	definition := dummy.Types()[ktrdr.Dummy]
+	definition.Plan = plan
+	types[ktrdr.Dummy] = definition
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(dir, "ktrdr.db"), Types: types})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +56,7 @@ func newLabWith(t *testing.T, plan ktrdr.Plan, change func(*engine.Config)) *lab
 	t.Cleanup(func() { _ = blobs.Close() })
 	config := engine.Config{
 		Store: store, Blobs: blobs, Saver: store.Saver(), Inline: thread.InlineValue,
-		Backend:     ktrdr.Backend{ID: "b", Incarnation: "b.1", Version: "test"},
-		Fingerprint: map[ktrdr.Type]func([]byte) (map[string]string, error){ktrdr.Dummy: dummy.Fingerprint},
+		Backend: ktrdr.Backend{ID: "b", Incarnation: "b.1", Version: "test"}, Types: types,
 	}
 	if change != nil {
 		change(&config)
@@ -111,7 +113,7 @@ func (l *lab) save(task *ktrdr.Task, seq int64) ktrdr.Hash {
 	if _, err := l.PutBlob(l.t.Context(), h, bytes.NewReader(content)); err != nil {
 		l.t.Fatal(err)
 	}
-	print, err := dummy.Fingerprint(task.Spec)
+	print, err := dummy.Types()[ktrdr.Dummy].Fingerprint(task.Spec)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -170,7 +172,7 @@ func TestClaim_OpenPollHearsNewWorkAndCancelsAtOnce(t *testing.T) {
 }
 
 // sameHint is a store whose hints get lost: it always gives out the same one,
-// and nobody ever sends it.
+// and no client ever sends it.
 type sameHint struct {
 	ktrdr.Store
 	hint   chan struct{}
@@ -291,7 +293,7 @@ func TestCheckpoint_NamesNoBlobThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestCheckpoint_LargeStateComesBackWhole(t *testing.T) {
+func TestCheckpoint_LargeStateComesBackComplete(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
 	op := l.submit()
@@ -318,13 +320,16 @@ func TestResume_RefusesACheckpointOfAnotherMaking(t *testing.T) {
 	t.Parallel()
 	numerics := "1"
 	l := newLab(t, func(c *engine.Config) {
-		c.Fingerprint[ktrdr.Dummy] = func(spec []byte) (map[string]string, error) {
-			print, err := dummy.Fingerprint(spec)
+		d := c.Types[ktrdr.Dummy]
+		made := d.Fingerprint
+		d.Fingerprint = func(spec []byte) (map[string]string, error) {
+			print, err := made(spec)
 			if numerics != "1" {
 				print["numerics"] = numerics
 			}
 			return print, err
 		}
+		c.Types[ktrdr.Dummy] = d
 	})
 	op := l.submit()
 	task := l.claimOne()

@@ -39,7 +39,7 @@ func (f *fleet) beat(id ktrdr.WorkerID, interval time.Duration) time.Duration {
 	return max(0, now.Sub(last)-interval)
 }
 
-// forget drops the listing: somebody came or went, or it is to be no older than
+// forget drops the listing: a worker came or went, or it must be no older than
 // another answer.
 func (f *fleet) forget() {
 	f.mu.Lock()
@@ -146,7 +146,7 @@ func reason(op ktrdr.Operation, workers []ktrdr.Worker, paused bool) string {
 			return ""
 		}
 	}
-	others := "there is none of any type"
+	others := "no worker of any type is live"
 	switch {
 	case live == 1:
 		others = "the one live worker cannot run it"

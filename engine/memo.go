@@ -11,8 +11,8 @@ const (
 	askTimeout = 3 * time.Second // a store that hangs is an answer too
 )
 
-// memo keeps an answer, or the lack of one, for a moment: those who ask at the
-// same time wait for one asking.
+// memo keeps an answer, or its error, for a moment. Callers at the same time share
+// one question.
 type memo[T any] struct {
 	mu   sync.Mutex
 	at   time.Time // when it was answered
@@ -20,8 +20,8 @@ type memo[T any] struct {
 	err  error
 }
 
-// get returns the answer, asking when there is none that is fresh. Whoever asks
-// does so for all: their own leaving must not become everybody's failure.
+// get returns the answer, asking when there is none that is fresh. The question is
+// for all callers, so the end of one caller's context does not end it.
 func (m *memo[T]) get(ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -38,7 +38,7 @@ func (p *pulse) steady(now time.Time) time.Time {
 	return p.since
 }
 
-// peakTime is how long a peak is told at least: whoever looks once a minute
+// peakTime is how long a peak is told at least: a client that looks once a minute
 // sees each.
 const peakTime = time.Minute
 

@@ -98,14 +98,7 @@ func (e *Engine) startOne(ctx context.Context, q Queue) error {
 // askPlans asks all plans at every step, so that nothing that no event told of
 // stays undone for long.
 func (e *Engine) askPlans(ctx context.Context) {
-	step := time.NewTicker(askStep)
-	defer step.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-step.C:
-		}
+	e.every(ctx, askStep, func() {
 		n, err := e.store.AskPlans(ctx)
 		if n > 0 {
 			e.log.InfoContext(ctx, "parents moved on that had missed something", "count", n)
@@ -113,10 +106,10 @@ func (e *Engine) askPlans(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			e.log.WarnContext(ctx, "plans not asked", "err", err)
 		}
-	}
+	})
 }
 
-// healthOfQueues tells of every queue, also of one that nobody is in.
+// healthOfQueues tells of every queue, also of an empty one.
 func (e *Engine) healthOfQueues(ctx context.Context, workers []ktrdr.Worker) (map[string]ktrdr.QueueHealth, error) {
 	all := make(map[string]ktrdr.QueueHealth, len(e.config.Queues))
 	if len(e.config.Queues) == 0 {

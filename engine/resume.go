@@ -29,7 +29,7 @@ func (e *Engine) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operat
 		}
 	}
 	resumed, err := e.store.Resume(ctx, id)
-	if te, ok := errors.AsType[*ktrdr.TransitionError](err); ok && te.From == ktrdr.Completed && op.Type == ktrdr.AgentConfirm {
+	if te, ok := errors.AsType[*ktrdr.TransitionError](err); ok && te.From == ktrdr.Completed && e.config.Types[op.Type].Look {
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s is a look at a holdout and has completed: a look is made once", id)
 	}
 	if te, ok := errors.AsType[*ktrdr.TransitionError](err); ok && te.From == ktrdr.Completed {
@@ -77,7 +77,7 @@ func beyondRepair(id ktrdr.OperationID, why error) error {
 // sameMaking compares what a checkpoint was made from with what the operation
 // would be run with now, and names what differs.
 func (e *Engine) sameMaking(op ktrdr.Operation, c ktrdr.StoredCheckpoint) error {
-	now := e.config.Fingerprint[op.Type]
+	now := e.config.Types[op.Type].Fingerprint
 	if now == nil {
 		return nil
 	}

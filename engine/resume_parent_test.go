@@ -26,7 +26,7 @@ func (p savesOnResume) Next(parent ktrdr.Operation, children []ktrdr.Operation, 
 // with the checkpoint it had, not with the one that its plan saves at once.
 func TestResume_OfAParentAnswersWithTheCheckpointItHad(t *testing.T) {
 	t.Parallel()
-	l := newLabWith(t, savesOnResume{dummy.Plan()}, nil)
+	l := newLabWith(t, savesOnResume{dummy.Types()[ktrdr.Dummy].Plan}, nil)
 	n, err := dummy.Operation(dummy.Spec{Children: []dummy.Spec{{Steps: 3}}})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// failed makes an operation that failed with so many checkpoints and returns
+// failed makes an operation that failed with that number of checkpoints and returns
 // the hashes of their artifacts.
 func (l *lab) failed(checkpoints int) (ktrdr.Operation, []ktrdr.Hash) {
 	l.t.Helper()
@@ -49,7 +49,7 @@ func TestResume_NamesTheCheckpointThatTheWorkBeginsFrom(t *testing.T) {
 	}
 }
 
-func TestResume_WithoutAWholeCheckpointIsRefusedWithTheReason(t *testing.T) {
+func TestResume_WithoutAnIntactCheckpointIsRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
 	op, artifacts := l.failed(2)

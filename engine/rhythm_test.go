@@ -41,7 +41,7 @@ func (d *deaf) Sweep(_ context.Context, _ ktrdr.Backend, _ ktrdr.RecoveryPolicy,
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.judged[time.Since(d.begun)] = judge
-	return ktrdr.Recovered{Whole: true, NextOrphan: time.Second}, nil
+	return ktrdr.Recovered{Complete: true, NextOrphan: time.Second}, nil
 }
 
 func TestDetector_WaitsAfterItsOwnBeatsWereNotStored(t *testing.T) {

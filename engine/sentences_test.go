@@ -15,7 +15,7 @@ func TestOperation_SaysHowManyWorkersCannotRunIt(t *testing.T) {
 		worker ktrdr.WorkerID
 		says   string
 	}{
-		{"", "(there is none of any type)"},
+		{"", "(no worker of any type is live)"},
 		{"one", "(the one live worker cannot run it)"},
 		{"two", "(none of the 2 live workers can run it)"},
 	} {

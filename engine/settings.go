@@ -104,6 +104,5 @@ func (s Settings) policy() ktrdr.RecoveryPolicy {
 		Late:       2 * s.HeartbeatInterval,
 		AutoResume: !s.NoAutoResume,
 		FailLocal:  s.RestartPolicy == RestartFail,
-		Requeue:    ktrdr.ComputeTypes,
 	}
 }

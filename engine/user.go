@@ -26,16 +26,33 @@ func (e *Engine) Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.Id
 }
 
 // SubmitAll creates operations in their order, all or none, each under its own
-// key: at most ktrdr.MaxCreate.
-func (e *Engine) SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error) {
+// key: at most ktrdr.MaxCreate. An operation with a key gets its id in ops. If it
+// comes back with another id, an earlier call with the same key created it.
+func (e *Engine) SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) (made []ktrdr.Operation, err error) {
+	for range idTries {
+		keyed := false
+		for i := range ops {
+			if keys[i].Key != "" {
+				keyed, ops[i].ID = true, ktrdr.NewOperationID(ops[i].Type, time.Now())
+			}
+		}
+		if made, err = e.submitAll(ctx, ops, keys); !keyed || ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+			break
+		}
+	}
+	return made, err
+}
+
+// idTries is how often an id may exist already before that is no accident.
+const idTries = 3
+
+func (e *Engine) submitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error) {
 	ops = slices.Clone(ops) // their queues are filled in
 	for i, op := range ops {
-		switch {
-		case !op.Type.Known():
-			return nil, unknownType(op.Type)
-		case len(op.Spec) == 0 || !json.Valid(op.Spec):
-			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "an operation's spec is JSON")
-		case op.Queue == nil:
+		if err := e.checkSpec(op); err != nil {
+			return nil, err
+		}
+		if op.Queue == nil {
 			continue
 		}
 		q, err := e.limited(ctx, *op.Queue)
@@ -50,6 +67,21 @@ func (e *Engine) SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys [
 			free>>20, e.settings.DiskReserve>>20)
 	}
 	return e.store.CreateAll(ctx, ops, keys)
+}
+
+// checkSpec refuses an operation of an unknown type, and one whose type cannot run
+// its spec.
+func (e *Engine) checkSpec(op ktrdr.NewOperation) error {
+	if err := e.checkTypes(op.Type); err != nil {
+		return err
+	}
+	if len(op.Spec) == 0 || !json.Valid(op.Spec) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "an operation's spec is JSON")
+	}
+	if check := e.config.Types[op.Type].Spec; check != nil {
+		return check(op.Spec)
+	}
+	return nil
 }
 
 func (e *Engine) freeDisk() (int64, bool) {
@@ -80,9 +112,9 @@ func (e *Engine) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.Operat
 	return page, e.explain(ctx, page.Operations)
 }
 
-// Cancel cancels an operation and everything below it.
-func (e *Engine) Cancel(ctx context.Context, id ktrdr.OperationID, why string) (ktrdr.Operation, []ktrdr.OperationID, error) {
-	return e.store.Cancel(ctx, id, ktrdr.CleanText(why))
+// FindRun returns one run, as Run of the store: an engine's own Run keeps it going.
+func (e *Engine) FindRun(ctx context.Context, id string) (ktrdr.Run, error) {
+	return e.stored.Run(ctx, id)
 }
 
 // Retry makes a new operation with the same spec and no checkpoint. It stands
@@ -96,7 +128,7 @@ func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.Idem
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict,
 			"%s is %s; only an operation that has ended can be retried (cancel it first with `ktrdr cancel %s`)", id, op.Status, id)
 	}
-	if op.Type == ktrdr.AgentConfirm {
+	if e.config.Types[op.Type].Look {
 		next := "it has completed"
 		if op.Status != ktrdr.Completed {
 			next = fmt.Sprintf("restart it under the same number with `ktrdr resume %s`", id)
@@ -117,62 +149,19 @@ func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.Idem
 	return e.Submit(ctx, n, key)
 }
 
-// SetPinned pins or unpins the research that an operation belongs to. restored
-// says that the files of a compacted one are back.
-func (e *Engine) SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, restored bool) (ktrdr.Operation, error) {
-	return e.store.SetPinned(ctx, id, pinned, restored)
-}
-
 // SetPaused stops or allows new claims everywhere.
 func (e *Engine) SetPaused(ctx context.Context, paused bool) error {
 	defer e.account.forget()
 	return e.store.SetPaused(ctx, paused)
 }
 
-// Paused says whether claims are stopped.
-func (e *Engine) Paused(ctx context.Context) (bool, error) { return e.store.Paused(ctx) }
-
-// Events returns what happened after a cursor.
-func (e *Engine) Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, error) {
-	return e.store.Events(ctx, q)
-}
-
-// LastEvent returns the newest event's cursor.
-func (e *Engine) LastEvent(ctx context.Context) (ktrdr.Cursor, error) { return e.store.LastEvent(ctx) }
-
-// Changed returns a hint that there may be new events.
-func (e *Engine) Changed() <-chan struct{} { return e.store.Changed() }
-
-// Notes returns a page of what plans have noted.
-func (e *Engine) Notes(ctx context.Context, q ktrdr.NoteQuery) (ktrdr.NotePage, error) {
-	return e.store.Notes(ctx, q)
-}
-
-// CountNotes counts them by kind.
-func (e *Engine) CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]int64, error) {
-	return e.store.CountNotes(ctx, q)
-}
-
-// Horizon pins the notes there are.
-func (e *Engine) Horizon(ctx context.Context) (string, error) { return e.store.Horizon(ctx) }
-
-// InQueue tells who is in a queue, at most so many of those who wait. What
-// health remembers is forgotten: whoever asks for this and then for health does
-// not hear of one that is older.
+// InQueue lists the operations of a queue, at most that number of waiting ones.
+// What health remembers is forgotten: a client that asks for this and then for
+// health gets a newer answer.
 func (e *Engine) InQueue(ctx context.Context, name string, most int) (ktrdr.QueueState, error) {
 	defer e.account.forget()
 	defer e.fleet.forget()
 	return e.store.InQueue(ctx, name, most)
-}
-
-// QueueCounts counts who is in a queue, by its name.
-func (e *Engine) QueueCounts(ctx context.Context) ([]ktrdr.QueueCount, error) {
-	return e.store.QueueCounts(ctx)
-}
-
-// History lists an operation's checkpoints, newest first.
-func (e *Engine) History(ctx context.Context, op ktrdr.OperationID) ([]ktrdr.CheckpointInfo, error) {
-	return e.store.History(ctx, op)
 }
 
 // CheckpointAt returns a checkpoint with its state, or the newest when id is
@@ -191,29 +180,8 @@ func (e *Engine) CheckpointAt(ctx context.Context, op ktrdr.OperationID, id stri
 	return c.Checkpoint, err
 }
 
-// ListCheckpoints returns operations' newest checkpoints.
-func (e *Engine) ListCheckpoints(ctx context.Context, q ktrdr.CheckpointQuery) (ktrdr.CheckpointPage, error) {
-	return e.store.ListCheckpoints(ctx, q)
-}
-
-// DeleteCheckpoints deletes an operation's checkpoints.
-func (e *Engine) DeleteCheckpoints(ctx context.Context, op ktrdr.OperationID) (int, error) {
-	return e.store.DeleteCheckpoints(ctx, op)
-}
-
-// CheckpointStats sums up all checkpoints.
-func (e *Engine) CheckpointStats(ctx context.Context) (ktrdr.CheckpointStats, error) {
-	return e.store.CheckpointStats(ctx)
-}
-
-// AddToken keeps an API token: its hash, never its secret.
-func (e *Engine) AddToken(ctx context.Context, t ktrdr.Token) error { return e.store.AddToken(ctx, t) }
-
-// Tokens lists them, without their secrets.
-func (e *Engine) Tokens(ctx context.Context) ([]ktrdr.Token, error) { return e.store.Tokens(ctx) }
-
-// RevokeToken ends one, but not the last that may make others: nobody could
-// get in any more.
+// RevokeToken ends one, but not the last admin token: no other could be made
+// after that.
 func (e *Engine) RevokeToken(ctx context.Context, id string) error {
 	tokens, err := e.store.Tokens(ctx)
 	if err != nil {
@@ -226,11 +194,6 @@ func (e *Engine) RevokeToken(ctx context.Context, id string) error {
 		return ktrdr.Errorf(ktrdr.CodeConflict, "%s is the last admin token; make another first with `ktrdr token create NAME --scope admin`", id)
 	}
 	return e.store.RevokeToken(ctx, id)
-}
-
-// TokenByHash finds one by the sha256 of its secret.
-func (e *Engine) TokenByHash(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, error) {
-	return e.store.TokenByHash(ctx, h)
 }
 
 // Cleanup deletes checkpoints older than age and blobs that nothing names; while a
@@ -259,14 +222,7 @@ func (e *Engine) Cleanup(ctx context.Context, age time.Duration) (checkpoints, b
 
 // cleanup is the retention loop.
 func (e *Engine) cleanup(ctx context.Context) {
-	tick := time.NewTicker(e.settings.CleanupInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	e.every(ctx, e.settings.CleanupInterval, func() {
 		checkpoints, blobs, err := e.Cleanup(ctx, e.settings.Retention)
 		calls, callErr := untilNone(func() (int, error) { return e.store.ExpireCalls(ctx, e.settings.Retention) })
 		events, eventErr := untilNone(func() (int, error) { return e.store.PruneEvents(ctx, e.settings.EventRetention) })
@@ -276,7 +232,7 @@ func (e *Engine) cleanup(ctx context.Context) {
 		if checkpoints+blobs+calls+events > 0 {
 			e.log.InfoContext(ctx, "cleaned up", "checkpoints", checkpoints, "blobs", blobs, "calls", calls, "events", events)
 		}
-	}
+	})
 }
 
 // untilNone repeats what the store does in small pieces.

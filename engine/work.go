@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -24,13 +25,8 @@ func (e *Engine) Register(ctx context.Context, r ktrdr.Registration) (ktrdr.Regi
 }
 
 func (e *Engine) register(ctx context.Context, r ktrdr.Registration) (ktrdr.Registered, error) {
-	if err := ktrdr.CheckProtocol(r.Protocol); err != nil {
-		return ktrdr.Registered{}, err
-	}
-	if err := checkWorker(r.Worker); err != nil {
-		return ktrdr.Registered{}, err
-	}
-	if err := checkClaims(slices.Concat(r.Running, r.Finished)); err != nil {
+	err := cmp.Or(ktrdr.CheckProtocol(r.Protocol), e.checkWorker(r.Worker), checkClaims(r.Running), checkClaims(r.Finished))
+	if err != nil {
 		return ktrdr.Registered{}, err
 	}
 	orders, err := e.store.RegisterWorker(ctx, r)
@@ -51,7 +47,7 @@ func (e *Engine) register(ctx context.Context, r ktrdr.Registration) (ktrdr.Regi
 
 const maxSlots = 4096
 
-func checkWorker(w ktrdr.Worker) error {
+func (e *Engine) checkWorker(w ktrdr.Worker) error {
 	switch {
 	case w.ID == "" || len(w.ID) > 128:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a worker_id has 1 to 128 characters")
@@ -62,12 +58,7 @@ func checkWorker(w ktrdr.Worker) error {
 	case len(w.Name) > 128 || len(w.Host) > 256 || len(w.Version) > 128:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a worker's name and version have at most 128 characters, its host 256")
 	}
-	for _, t := range w.Types {
-		if !t.Known() {
-			return unknownType(t)
-		}
-	}
-	return nil
+	return e.checkTypes(w.Types...)
 }
 
 // Unregister forgets a worker that has released everything and is stopping.
@@ -131,10 +122,7 @@ func checkClaims(all []ktrdr.Claimed) error {
 }
 
 func checkProgress(p ktrdr.Progress) error {
-	if err := checkStep(p.StepsCompleted); err != nil {
-		return err
-	}
-	if err := checkStep(p.StepsTotal); err != nil {
+	if err := cmp.Or(checkStep(p.StepsCompleted), checkStep(p.StepsTotal)); err != nil {
 		return err
 	}
 	if !(p.Percentage >= 0 && p.Percentage <= 100) { // so that NaN is refused too
@@ -178,10 +166,7 @@ func (e *Engine) prepare(ctx context.Context, c *ktrdr.NewCheckpoint) (*ktrdr.Ar
 	case c.Seq < 1:
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint's seq counts from 1")
 	}
-	if err := checkStep(c.Step); err != nil {
-		return nil, err
-	}
-	if err := checkArtifacts(c.Artifacts); err != nil {
+	if err := cmp.Or(checkStep(c.Step), checkArtifacts(c.Artifacts)); err != nil {
 		return nil, err
 	}
 	for _, a := range c.Artifacts {

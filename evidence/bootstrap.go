@@ -52,16 +52,16 @@ func (b Bootstrap) Sharpe(returns []float64, r *num.Rand) Interval {
 		}
 	}
 	slices.Sort(drawn)
-	out.Estimate, out.P = figure(estimate), figure(float64(as+1)/float64(out.Draws+1))
-	out.Low, out.High = figure(quantile(drawn, (1-out.Level)/2)), figure(quantile(drawn, (1+out.Level)/2))
+	out.Estimate, out.P = num.Finite(estimate), num.Finite(float64(as+1)/float64(out.Draws+1))
+	out.Low, out.High = num.Finite(quantile(drawn, (1-out.Level)/2)), num.Finite(quantile(drawn, (1+out.Level)/2))
 	return out
 }
 
-// times is the interval of a figure that is so many times as large.
+// times is the interval of a figure that is that many times as large.
 func (i Interval) times(factor float64) Interval {
 	for _, x := range []**float64{&i.Estimate, &i.Low, &i.High} {
 		if *x != nil {
-			*x = figure(**x * factor)
+			*x = num.Finite(**x * factor)
 		}
 	}
 	return i

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // Year is a row of the table of monthly returns.
@@ -35,7 +37,7 @@ func Monthly(times []int64, equity []float64) ([]Year, error) {
 			month, monthFrom = at.Month(), before
 		}
 		y := &years[len(years)-1]
-		y.Months[month-1] = figure(x/monthFrom - 1)
+		y.Months[month-1] = num.Finite(x/monthFrom - 1)
 		y.Return = x/yearFrom - 1
 	}
 	return years, nil
@@ -89,7 +91,7 @@ func fits(times []int64, equity []float64) error {
 		return fmt.Errorf("equity curve: %d values do not fit %d times; there must be one for each, and one at least", len(equity), len(times))
 	}
 	for i, x := range equity {
-		if figure(x) == nil || x <= 0 && i < len(equity)-1 {
+		if num.Finite(x) == nil || x <= 0 && i < len(equity)-1 {
 			return fmt.Errorf("equity curve: value %d is %v; it must be a number above 0", i, x)
 		}
 		if i > 0 && times[i] <= times[i-1] {

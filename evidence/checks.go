@@ -5,21 +5,30 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/num"
 )
 
-// checks are the reasons collected so far.
 type checks []Reason
 
 // check adds a reason. A nil value fails the check, and the text then is
 // undefined.
 func (c *checks) check(code Code, value *float64, limit float64, ok func(value, limit float64) bool, text, undefined string) {
-	r := Reason{Code: code, Text: text, Value: value, Limit: figure(limit)}
+	r := Reason{Code: code, Text: text, Value: value, Limit: num.Finite(limit)}
 	if value == nil {
 		r.Text = undefined
 	} else {
 		r.Passed = ok(*value, limit)
 	}
 	*c = append(*c, r)
+}
+
+// not adds a check that something is not so.
+func (c *checks) not(code Code, is bool, bad, good string) {
+	value, text := 0.0, good
+	if is {
+		value, text = 1, bad
+	}
+	c.check(code, &value, 0, atMost, text, "")
 }
 
 // passed says whether the named checks passed; without names, whether all did.
@@ -29,7 +38,6 @@ func (c checks) passed(codes ...Code) bool {
 	})
 }
 
-// firstFailure is the text of the first check that failed.
 func (c checks) firstFailure() string {
 	if i := slices.IndexFunc(c, func(r Reason) bool { return !r.Passed }); i >= 0 {
 		return c[i].Text
@@ -44,9 +52,8 @@ func above(value, limit float64) bool   { return value > limit }
 // strategy makes the checks that do not depend on the number of trials.
 func (j *judge) strategy() {
 	test, f, r := &j.c.Test, &j.v.Figures, &j.rules
-	j.check(NotRuined, oneIf(test.Ruined), 0, atMost, say(test.Ruined, "the account lost all its capital", "the account kept its capital"), "")
-	j.check(NotCollapsed, oneIf(j.c.Collapsed), 0, atMost,
-		say(j.c.Collapsed, "the model gives almost always the same answer", "the model gives different answers"), "")
+	j.not(NotRuined, test.Ruined, "the account lost all its capital", "the account kept its capital")
+	j.not(NotCollapsed, j.c.Collapsed, "the model gives almost always the same answer", "the model gives different answers")
 	j.check(EnoughTrades, count(len(test.Trades)), float64(r.MinTrades), atLeast,
 		fmt.Sprintf("%s on the test part; at least %d are needed", text.Counted(len(test.Trades), "trade"), r.MinTrades), "")
 
@@ -54,7 +61,7 @@ func (j *judge) strategy() {
 	j.check(PositiveSharpe, s.Ratio(), 0, above,
 		fmt.Sprintf("the Sharpe ratio after costs is %s on the test part; it must be above 0", show(s.Ratio())),
 		"the test part has no Sharpe ratio: "+s.Undefined)
-	j.check(BoundedDrawdown, figure(test.MaxDrawdown), r.MaxDrawdown, atMost,
+	j.check(BoundedDrawdown, num.Finite(test.MaxDrawdown), r.MaxDrawdown, atMost,
 		fmt.Sprintf("the maximum drawdown is %.1f %%; at most %.1f %% is allowed", 100*test.MaxDrawdown, 100*r.MaxDrawdown),
 		"the maximum drawdown is unknown")
 
@@ -87,23 +94,8 @@ func (j *judge) luck() {
 		"the deflated Sharpe ratio is unknown: "+f.Test.Undefined)
 }
 
-func count(n int) *float64 { return figure(float64(n)) }
+func count(n int) *float64 { return num.Finite(float64(n)) }
 
-func oneIf(b bool) *float64 {
-	if b {
-		return count(1)
-	}
-	return count(0)
-}
-
-func say(b bool, yes, no string) string {
-	if b {
-		return yes
-	}
-	return no
-}
-
-// show writes a figure with three digits.
 func show(x *float64) string {
 	if x == nil {
 		return "unknown"

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // Confirmation is the result of one look: one strategy on one holdout.
@@ -33,7 +34,7 @@ type Confirmation struct {
 // Confirm judges the holdout of a finalist. before counts the looks at the same
 // market's holdout before this one. A check that cannot be made fails.
 func Confirm(holdout Part, before int, rules Rules) Confirmation {
-	rules = rules.complete()
+	rules = rules.WithDefaults()
 	c := Confirmation{
 		Before: max(before, 0), Cost: LookCost(before),
 		Holdout: Versus(holdout.Returns, holdout.Hold, holdout.BarsPerYear),
@@ -41,7 +42,7 @@ func Confirm(holdout Part, before int, rules Rules) Confirmation {
 	}
 	if z := WeakerZ(c.Holdout.Sharpe.Z, c.Holdout.AlphaZ); z != nil {
 		p := NormCDF(-*z)
-		c.P, c.Adjusted = figure(p), figure(min(float64(p*float64(c.Cost)), 1))
+		c.P, c.Adjusted = num.Finite(p), num.Finite(min(float64(p*float64(c.Cost)), 1))
 	}
 	made := c.check(len(holdout.Trades), rules)
 	c.Reasons, c.Claim = made, made.passed()
@@ -55,7 +56,6 @@ func Confirm(holdout Part, before int, rules Rules) Confirmation {
 	return c
 }
 
-// check makes the checks of the holdout.
 func (c *Confirmation) check(trades int, rules Rules) checks {
 	var made checks
 	s := &c.Holdout.Sharpe
@@ -75,18 +75,17 @@ func (c *Confirmation) check(trades int, rules Rules) checks {
 // move them past the measured ratio.
 func (c *Confirmation) estimate(s selection, unit float64) {
 	ratio := *c.Holdout.Sharpe.Ratio()
-	c.Low, c.Shrunk = figure(min(unit*s.low(), ratio)), figure(min(unit*s.median(), ratio))
-	c.High = figure(max(unit*s.high(), ratio))
+	c.Low, c.Shrunk = num.Finite(min(unit*s.low(), ratio)), num.Finite(min(unit*s.median(), ratio))
+	c.High = num.Finite(max(unit*s.high(), ratio))
 }
 
-// plainInterval sets the interval of a look that failed.
 func (c *Confirmation) plainInterval(holdout *Part) {
 	ratio := c.Holdout.Sharpe.Ratio()
 	if ratio == nil {
 		return
 	}
 	half := float64(c.unit(holdout.BarsPerYear) * intervalZ)
-	c.Low, c.High = figure(*ratio-half), figure(*ratio+half)
+	c.Low, c.High = num.Finite(*ratio-half), num.Finite(*ratio+half)
 }
 
 // unit is the error behind the Sharpe ratio's z-value, annualized where the
@@ -155,7 +154,7 @@ func (s selection) solve(probability, from, to float64) float64 {
 		return from
 	}
 	for range 60 { // halves the width to less than the precision of to
-		middle := from + (to-from)/2
+		middle := from + float64((to-from)/2)
 		if s.reaches(middle) < probability {
 			from = middle
 		} else {

@@ -1,6 +1,9 @@
 package evidence
 
-import "github.com/ktrdr/ktrdr/backtest"
+import (
+	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/num"
+)
 
 // Costs say what trading cost and how much dearer it could have been.
 type Costs struct {
@@ -37,17 +40,14 @@ func CostsOf(trades []backtest.Trade, multipliers ...float64) Costs {
 	}
 	c.Net = c.Gross - c.Costs
 	if c.Costs > 0 {
-		c.BreakEven = figure(max(c.Gross, 0) / c.Costs)
+		c.BreakEven = num.Finite(max(c.Gross, 0) / c.Costs)
 	}
 	if c.Turnover > 0 {
-		c.BreakEvenRate = figure(max(c.Gross, 0) / c.Turnover)
+		c.BreakEvenRate = num.Finite(max(c.Gross, 0) / c.Turnover)
 	}
 	c.Curve = make([]CostPoint, len(multipliers))
 	for i, m := range multipliers {
-		c.Curve[i] = CostPoint{Multiplier: m, Net: c.at(m)}
+		c.Curve[i] = CostPoint{Multiplier: m, Net: c.Gross - float64(m*c.Costs)}
 	}
 	return c
 }
-
-// at is what would have been left at a multiple of the costs.
-func (c *Costs) at(multiplier float64) float64 { return c.Gross - float64(multiplier*c.Costs) }

@@ -65,11 +65,11 @@ func TestCurveOf_AgreesWithTheBacktestsOwnFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, whole := result.Metrics, 1.0
+	m, total := result.Metrics, 1.0
 	for _, y := range c.Years {
-		whole *= 1 + y.Return
+		total *= 1 + y.Return
 	}
-	near(t, "return", 100*(whole-1), m.TotalReturnPct, 1e-9)
+	near(t, "return", 100*(total-1), m.TotalReturnPct, 1e-9)
 	near(t, "deepest fall", 100*c.Drawdowns[0].Depth, m.MaxDrawdownPct, 1e-9)
 	near(t, "Sharpe", *c.Sharpe.Estimate, *m.Sharpe, 1e-9)
 	if !c.Sharpe.PerYear || len(c.Drawdowns) != deepest || !(*c.Sharpe.Low < *m.Sharpe && *m.Sharpe < *c.Sharpe.High) {
@@ -172,15 +172,15 @@ func TestTradesOf_CountsRuns(t *testing.T) {
 	}
 }
 
-func TestMonthly_CompoundsToTheWhole(t *testing.T) {
+func TestMonthly_CompoundsToTheTotal(t *testing.T) {
 	_, result := run(t, 9000, 5, backtest.Config{AllowShort: true})
 	years, err := Monthly(result.Time, result.Equity)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, months := 1.0, 1.0
+	total, months := 1.0, 1.0
 	for _, y := range years {
-		whole *= 1 + y.Return
+		total *= 1 + y.Return
 		for _, m := range y.Months {
 			if m != nil {
 				months *= 1 + *m
@@ -188,7 +188,7 @@ func TestMonthly_CompoundsToTheWhole(t *testing.T) {
 		}
 	}
 	want := result.Equity[len(result.Equity)-1] / result.Equity[0]
-	near(t, "years", whole, want, 1e-12)
+	near(t, "years", total, want, 1e-12)
 	near(t, "months", months, want, 1e-12)
 	if years[0].Year != 2015 || years[0].Months[0] == nil || len(years) != 2 || years[1].Months[11] != nil {
 		t.Errorf("the table goes from %d over %d years", years[0].Year, len(years))

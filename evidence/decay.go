@@ -1,8 +1,12 @@
 package evidence
 
-import "math"
+import (
+	"math"
 
-// Decay is what became of a Sharpe ratio outside the data that made it.
+	"github.com/ktrdr/ktrdr/num"
+)
+
+// Decay is the loss of Sharpe ratio outside the data that the strategy was made with.
 type Decay struct {
 	InSample    *float64 `json:"in_sample"`     // annualized where possible, else per bar
 	OutOfSample *float64 `json:"out_of_sample"` // the same
@@ -28,9 +32,9 @@ func DecayOf(in, out Sharpe) Decay {
 	case *in.PerBar <= 0:
 		d.Undefined = "there was nothing to lose: the strategy did not earn anything in sample"
 	default:
-		d.Retention = figure(*d.OutOfSample / *d.InSample)
+		d.Retention = num.Finite(*d.OutOfSample / *d.InSample)
 	}
 	fall := *in.PerBar - *out.PerBar
-	d.Z = figure(fall / math.Sqrt(float64(*in.Error**in.Error)+float64(*out.Error**out.Error)))
+	d.Z = num.Finite(fall / math.Sqrt(float64(*in.Error**in.Error)+float64(*out.Error**out.Error)))
 	return d
 }

@@ -1,6 +1,10 @@
 package evidence
 
-import "math"
+import (
+	"math"
+
+	"github.com/ktrdr/ktrdr/num"
+)
 
 // Deflate is the probability that a z-value is above the best of that many
 // trials without an edge (Bailey and López de Prado 2014). At 0.5 the z-value is
@@ -28,5 +32,5 @@ func MinTrackRecordLength(sr, skew, kurtosis, benchmark, confidence float64) *fl
 	}
 	v := 1 - float64(skew*sr) + float64((kurtosis-1)/4*sr*sr)
 	z := NormQuantile(confidence) / (sr - benchmark)
-	return figure(1 + float64(max(v, 0)*z*z))
+	return num.Finite(1 + float64(max(v, 0)*z*z))
 }

@@ -349,8 +349,8 @@ func TestPlural_AndShow(t *testing.T) {
 			t.Errorf("%d is written %q, want %q", n, got, want)
 		}
 	}
-	if show(nil) != "unknown" || show(figure(0.12345)) != "0.123" {
-		t.Errorf("shown as %q and %q", show(nil), show(figure(0.12345)))
+	if show(nil) != "unknown" || show(num.Finite(0.12345)) != "0.123" {
+		t.Errorf("shown as %q and %q", show(nil), show(num.Finite(0.12345)))
 	}
 }
 

@@ -84,7 +84,6 @@ func Versus(returns, hold []float64, barsPerYear float64) Comparison {
 	return c
 }
 
-// regress sets alpha and beta by least squares.
 func (c *Comparison) regress(s, m sample) {
 	spread, cross := m.deviation*m.deviation*(m.n-1), 0.0
 	for i, v := range s.x {
@@ -92,7 +91,7 @@ func (c *Comparison) regress(s, m sample) {
 	}
 	beta := cross / spread
 	alpha := s.mean - float64(beta*m.mean)
-	c.Beta, c.Alpha = figure(beta), figure(alpha)
+	c.Beta, c.Alpha = num.Finite(beta), num.Finite(alpha)
 	left, squares := make([]float64, len(s.x)), 0.0
 	for i, v := range s.x {
 		left[i] = v - alpha - float64(beta*m.x[i])
@@ -104,7 +103,7 @@ func (c *Comparison) regress(s, m sample) {
 		return
 	}
 	e := own * math.Sqrt(1/s.n+float64(m.mean*m.mean/spread)) * math.Sqrt(max(LongRun(left), 1))
-	c.AlphaZ = figure(alpha / e)
+	c.AlphaZ = num.Finite(alpha / e)
 }
 
 // compound is the return over all bars; a series that is not finite has none

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // Case is the evidence on the test part of one strategy.
@@ -21,7 +22,7 @@ var multipliers = []float64{0, 0.5, 1, 1.5, 2, 3}
 // Judge makes every check of the test part. A check that cannot be made fails.
 // Judge never sees the holdout: [Confirm] does.
 func Judge(c Case, rules Rules) Verdict {
-	j := judge{c: c, rules: rules.complete()}
+	j := judge{c: c, rules: rules.WithDefaults()}
 	j.measure()
 	j.strategy()
 	j.luck()
@@ -30,7 +31,6 @@ func Judge(c Case, rules Rules) Verdict {
 	return j.v
 }
 
-// judge is a verdict being made.
 type judge struct {
 	checks
 
@@ -53,14 +53,14 @@ func (j *judge) measure() {
 	}
 	f.SharpeZ, f.AlphaZ = s.Z, f.Test.AlphaZ
 	if z := WeakerZ(f.SharpeZ, f.AlphaZ); z != nil {
-		f.Deflated = figure(Deflate(*z, f.Trials))
+		f.Deflated = num.Finite(Deflate(*z, f.Trials))
 	}
 	if s.PerBar != nil {
 		e := *s.Error
 		if s.AnnualizedError != nil {
 			e = *s.AnnualizedError
 		}
-		f.ExpectedMax = figure(e * BestByLuck(f.Trials))
+		f.ExpectedMax = num.Finite(e * BestByLuck(f.Trials))
 		f.MinTrackRecord = MinTrackRecordLength(*s.PerBar, *s.Skew, *s.Kurtosis, 0, 0.95)
 	}
 }
@@ -72,10 +72,9 @@ func WeakerZ(sharpeZ, alphaZ *float64) *float64 {
 	if sharpeZ == nil || alphaZ == nil {
 		return nil
 	}
-	return figure(min(*sharpeZ, *alphaZ))
+	return num.Finite(min(*sharpeZ, *alphaZ))
 }
 
-// conclude draws the level and the summary from the checks.
 func (j *judge) conclude() {
 	v := &j.v
 	v.Finalist = j.passed()

@@ -47,14 +47,6 @@ func measure(returns []float64) (sample, error) {
 	return s, nil
 }
 
-// figure is x, or nothing if x is not a number that can be told.
-func figure(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
-}
-
 // Autocorrelations are those of x with itself 1 to lags bars earlier. A series
 // that does not vary has none and gives nil.
 func Autocorrelations(x []float64, lags int) []float64 {
@@ -62,14 +54,14 @@ func Autocorrelations(x []float64, lags int) []float64 {
 	if err != nil {
 		return nil
 	}
-	whole := s.deviation * s.deviation * (s.n - 1)
+	total := s.deviation * s.deviation * (s.n - 1)
 	rho := make([]float64, min(lags, len(x)-1))
 	for k := range rho {
 		sum := 0.0
 		for i := k + 1; i < len(x); i++ {
 			sum += float64((x[i] - s.mean) * (x[i-k-1] - s.mean))
 		}
-		rho[k] = sum / whole
+		rho[k] = sum / total
 	}
 	return rho
 }

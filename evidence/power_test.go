@@ -111,7 +111,7 @@ func holdoutPasses(c Confirmation) bool {
 // The new rule loses against the old one what one look for each generation and
 // the factor 2 explain, and nothing else: it claims wherever the old rule does
 // that opens the best finalist only, at half the level. The old rule was false
-// too often; see TestConfirm_NightsSeeABrokenLedger.
+// too often; see TestConfirm_RunGroupsShowABrokenLedger.
 func TestConfirm_PowerBesideTheOldRule(t *testing.T) {
 	worlds, strengths := 4, []float64{0.1, 0.2}
 	if soak() {

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,32 +27,21 @@ type Rules struct {
 }
 
 // WithDefaults returns the rules with every default filled in.
-func (r Rules) WithDefaults() Rules { return r.complete() }
-
-func (r Rules) complete() Rules {
-	set := func(x *float64, value float64) {
-		if *x == 0 {
-			*x = value
-		}
-	}
-	if r.MinTrades == 0 {
-		r.MinTrades = 30
-	}
-	if r.HoldoutTrades == 0 {
-		r.HoldoutTrades = 10
-	}
-	set(&r.MaxDrawdown, 0.30)
-	set(&r.CostMultiplier, 1.5)
-	set(&r.MinRetention, 0.2)
-	set(&r.MinDeflated, 0.5)
-	set(&r.MaxLuck, 0.02)
+func (r Rules) WithDefaults() Rules {
+	r.MinTrades = cmp.Or(r.MinTrades, 30)
+	r.HoldoutTrades = cmp.Or(r.HoldoutTrades, 10)
+	r.MaxDrawdown = cmp.Or(r.MaxDrawdown, 0.30)
+	r.CostMultiplier = cmp.Or(r.CostMultiplier, 1.5)
+	r.MinRetention = cmp.Or(r.MinRetention, 0.2)
+	r.MinDeflated = cmp.Or(r.MinDeflated, 0.5)
+	r.MaxLuck = cmp.Or(r.MaxLuck, 0.02)
 	return r
 }
 
 // Validate says what is wrong with the rules, all of it in one error.
 // Comparisons are written so that a NaN fails them.
 func (r Rules) Validate() error {
-	r = r.complete()
+	r = r.WithDefaults()
 	var wrong []string
 	check := func(ok bool, format string, args ...any) {
 		if !ok {

@@ -1,6 +1,10 @@
 package evidence
 
-import "math"
+import (
+	"math"
+
+	"github.com/ktrdr/ktrdr/num"
+)
 
 // Sharpe is a Sharpe ratio with what is known about its error.
 type Sharpe struct {
@@ -41,12 +45,12 @@ func EstimateSharpe(returns []float64, barsPerYear float64) Sharpe {
 	sr, together := s.mean/s.deviation, LongRun(returns)
 	widen := math.Sqrt(max(together, 1))
 	e := SharpeError(sr, len(returns), s.skew, s.kurtosis)
-	r.PerBar, r.Error, r.LongRun = figure(sr), figure(e*widen), figure(together)
-	r.Skew, r.Kurtosis = figure(s.skew), figure(s.kurtosis)
-	r.Z = figure(sr / r.cautiousError())
+	r.PerBar, r.Error, r.LongRun = num.Finite(sr), num.Finite(e*widen), num.Finite(together)
+	r.Skew, r.Kurtosis = num.Finite(s.skew), num.Finite(s.kurtosis)
+	r.Z = num.Finite(sr / r.cautiousError())
 	if barsPerYear > 0 {
 		year := math.Sqrt(barsPerYear)
-		r.Annualized, r.AnnualizedError = figure(sr*year), figure(e*widen*year)
+		r.Annualized, r.AnnualizedError = num.Finite(sr*year), num.Finite(e*widen*year)
 	}
 	return r
 }

@@ -43,7 +43,7 @@ func TestSharpeError_OfThePublishedFund(t *testing.T) {
 	near(t, "as it is", NormCDF(sr/SharpeError(sr, 24, -2.448, 10.164)), 0.913, 5e-4)
 }
 
-// The same paper, exhibit on the track record: to be sure at 95 % that an
+// The same paper, on the track record: to be sure at 95 % that an
 // annual ratio of 2 is above 1 takes 3.24 years of normal monthly returns, 4.99
 // years at skew -0.72 and kurtosis 5.78, and 2.73 years of normal daily ones.
 func TestMinTrackRecordLength_OfThePublishedTable(t *testing.T) {
@@ -83,7 +83,7 @@ func TestExpectedMax_IsTheMeanOfTheLargest(t *testing.T) {
 			}
 			sum += largest
 		}
-		near(t, "largest of so many", BestByLuck(trials), sum/runs, 0.04)
+		near(t, "largest of that many", BestByLuck(trials), sum/runs, 0.04)
 	}
 	if BestByLuck(1) != 0 {
 		t.Errorf("the best of one is expected at %v, want 0", BestByLuck(1))

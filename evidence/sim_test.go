@@ -106,10 +106,10 @@ func (w singleRun) claims(r *num.Rand) bool {
 	return false
 }
 
-// nights counts in how many of the nights an edge is claimed.
-func (w singleRun) nights(nights int, r *num.Rand) int {
+// claimed counts the runs that claim an edge.
+func (w singleRun) claimed(runs int, r *num.Rand) int {
 	n := 0
-	for range nights {
+	for range runs {
 		n += number(w.claims(r))
 	}
 	return n
@@ -126,7 +126,7 @@ func TestConfirm_AtMostTwoPercentOfRunsClaimFalsely(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		singleRun
-		nights int
+		runs int
 	}{
 		{"one trial", singleRun{trials: 1}, 160},
 		{"eight trials", singleRun{trials: 8}, 80},
@@ -136,12 +136,12 @@ func TestConfirm_AtMostTwoPercentOfRunsClaimFalsely(t *testing.T) {
 		{"fifty generations of two, until a time", singleRun{trials: 2, generations: 50}, 20},
 		{"fifty generations of eight, until a time", singleRun{trials: 8, generations: 50}, 10},
 	} {
-		c.test, c.holdout = nightTest, nightHoldout
-		nights := scale * c.nights
-		claimed := c.singleRun.nights(nights, num.NewRand(40))
-		low, high := binomialInterval(claimed, nights)
-		t.Logf("%s: claimed in %d of %d nights: %.2f %% (95 %% interval %.2f to %.2f %%)",
-			c.name, claimed, nights, percent(claimed, nights), 100*low, 100*high)
+		c.test, c.holdout = testBars, holdoutBars
+		runs := scale * c.runs
+		claimed := c.singleRun.claimed(runs, num.NewRand(40))
+		low, high := binomialInterval(claimed, runs)
+		t.Logf("%s: claimed in %d of %d runs: %.2f %% (95 %% interval %.2f to %.2f %%)",
+			c.name, claimed, runs, percent(claimed, runs), 100*low, 100*high)
 		if low > 0.02 {
 			t.Errorf("%s: the lower end of the interval is above 2 %%", c.name)
 		}
@@ -151,9 +151,9 @@ func TestConfirm_AtMostTwoPercentOfRunsClaimFalsely(t *testing.T) {
 // A Sharpe ratio of 3 a year after costs is claimed where there are enough bars
 // to show it.
 func TestConfirm_FindsAnEdgeThatIsThere(t *testing.T) {
-	nights := 12
+	runs := 12
 	if soak() {
-		nights = 300
+		runs = 300
 	}
 	for _, c := range []struct {
 		name string
@@ -166,11 +166,11 @@ func TestConfirm_FindsAnEdgeThatIsThere(t *testing.T) {
 		{"twenty months of test, one of thirty", singleRun{trials: 30, edges: 1, test: 10_000, holdout: 10_000}, 0.75},
 	} {
 		c.sharpe = 3
-		claimed := c.singleRun.nights(nights, num.NewRand(50))
-		low, high := binomialInterval(claimed, nights)
-		t.Logf("%s: claimed in %d of %d nights (95 %% interval %.0f to %.0f %%)", c.name, claimed, nights, 100*low, 100*high)
+		claimed := c.singleRun.claimed(runs, num.NewRand(50))
+		low, high := binomialInterval(claimed, runs)
+		t.Logf("%s: claimed in %d of %d runs (95 %% interval %.0f to %.0f %%)", c.name, claimed, runs, 100*low, 100*high)
 		if high < c.least {
-			t.Errorf("%s: claimed in %d of %d nights only", c.name, claimed, nights)
+			t.Errorf("%s: claimed in %d of %d runs only", c.name, claimed, runs)
 		}
 	}
 }

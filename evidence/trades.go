@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // Trades sum up closed trades. Returns are net, on the value of the entry.
@@ -25,7 +26,7 @@ type Trades struct {
 	Undefined      string   `json:"undefined,omitempty"` // why there is no t statistic
 }
 
-// TradesOf sums up trades made over so many bars.
+// TradesOf sums up trades made over a number of bars.
 func TradesOf(trades []backtest.Trade, bars int) Trades {
 	s := Trades{Count: len(trades)}
 	returns := make([]float64, 0, len(trades))
@@ -35,7 +36,7 @@ func TradesOf(trades []backtest.Trade, bars int) Trades {
 		t := &trades[k]
 		s.Net += t.Net
 		best = max(best, t.Net)
-		s.HeldBars += held(t)
+		s.HeldBars += t.Bars()
 		if v := t.Quantity * t.EntryPrice; v > 0 {
 			returns = append(returns, t.Net/v)
 		}
@@ -53,20 +54,10 @@ func TradesOf(trades []backtest.Trade, bars int) Trades {
 	}
 	s.NetWithoutBest = s.Net - best
 	if bars > 0 {
-		s.Exposure = figure(float64(s.HeldBars) / float64(bars))
+		s.Exposure = num.Finite(float64(s.HeldBars) / float64(bars))
 	}
 	s.spread(returns)
 	return s
-}
-
-// held is in how many bars the position was held for some time. A bar at whose
-// open a signal closed it is not one of them.
-func held(t *backtest.Trade) int {
-	n := int(t.ExitBar - t.EntryBar)
-	if t.Reason != backtest.OnSignal {
-		n++
-	}
-	return n
 }
 
 // spread sets what follows from the trades' returns.
@@ -79,11 +70,11 @@ func (s *Trades) spread(returns []float64) {
 	for _, v := range returns {
 		low, high, sum = min(low, v), max(high, v), sum+v
 	}
-	s.Best, s.Worst, s.Expectancy = figure(high), figure(low), figure(sum/float64(len(returns)))
+	s.Best, s.Worst, s.Expectancy = num.Finite(high), num.Finite(low), num.Finite(sum/float64(len(returns)))
 	m, err := measure(returns)
 	if err != nil {
 		s.Undefined = err.Error()
 		return
 	}
-	s.Deviation, s.TStat = figure(m.deviation), figure(m.mean/m.deviation*math.Sqrt(m.n))
+	s.Deviation, s.TStat = num.Finite(m.deviation), num.Finite(m.mean/m.deviation*math.Sqrt(m.n))
 }

@@ -29,7 +29,7 @@ func init() {
 
 // Hit ends the process when p is the chosen point and its turn has come.
 func Hit(p Point) {
-	if p != target {
+	if target == "" || p != target { // a step that no test kills at has no name
 		return
 	}
 	if armed != "" {

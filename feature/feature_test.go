@@ -88,15 +88,15 @@ func TestBuild_CuttingTheFutureChangesNoRow(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			s := parse(t, string(e.Source))
 			all := data(t, s, 700, 3)
-			whole := build(t, s, all)
+			full := build(t, s, all)
 			rapid.Check(t, func(rt *rapid.T) {
-				n := rapid.IntRange(0, whole.Rows).Draw(rt, "cut")
+				n := rapid.IntRange(0, full.Rows).Draw(rt, "cut")
 				part := build(t, s, cut(all, n))
-				if !sameBits(part.X, whole.X[:n*whole.Stride]) {
+				if !sameBits(part.X, full.X[:n*full.Stride]) {
 					rt.Fatalf("rows before %d differ when the bars after it are cut", n)
 				}
-				if part.First != min(whole.First, n) {
-					rt.Fatalf("first row %d, want %d", part.First, min(whole.First, n))
+				if part.First != min(full.First, n) {
+					rt.Fatalf("first row %d, want %d", part.First, min(full.First, n))
 				}
 			})
 		})

@@ -134,10 +134,5 @@ func (f *feed) show(row []float32, now int64) {
 }
 
 func (l *Live) defined() bool {
-	for _, v := range l.row[:l.cols] {
-		if v-v != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.row[:l.cols], func(v float32) bool { return v-v != 0 })
 }

@@ -92,7 +92,6 @@ func sortOut(s *strategy.Strategy, data []*market.Bars) (map[market.Timeframe]*m
 	return series, nil
 }
 
-// scratch is room that one column after another uses.
 type scratch struct {
 	outputs [][]float64
 	member  []float32
@@ -164,7 +163,7 @@ func (m *Matrix) judge() {
 		run++
 		lacking := float32(0)
 		for _, v := range m.Row(i) {
-			lacking += v - v // 0 of a number, NaN of what is none
+			lacking += v - v // 0 of a number, NaN of NaN and infinity
 		}
 		if lacking != 0 {
 			run = 0
@@ -179,7 +178,6 @@ func (m *Matrix) judge() {
 	}
 }
 
-// count notes which features of a row are missing.
 func (m *Matrix) count(i int) {
 	for k, v := range m.Row(i) {
 		if v-v != 0 {

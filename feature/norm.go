@@ -24,55 +24,40 @@ type Scale struct {
 }
 
 // Fit finds how the raw features are scaled, from the given rows of m.
-func Fit(m *Matrix, rows []int32) Norm { return FitAll([]*Matrix{m}, [][]int32{rows}) }
-
-// FitAll is Fit over the rows of several symbols, whose matrices have the same
-// features: one network sees them all, on one scale.
-func FitAll(ms []*Matrix, rows [][]int32) Norm {
+func Fit(m *Matrix, rows []int32) Norm {
 	var n Norm
-	for k, how := range ms[0].Norms {
+	for k, how := range m.Norms {
 		var offset, unit float64
 		switch how {
 		case strategy.MinMax:
-			offset, unit = extent(ms, rows, k)
+			least, most := valueRange(m, rows, k)
+			offset, unit = least, most-least
 		case strategy.ZScore:
-			offset, unit = moments(ms, rows, k)
+			offset, unit = moments(m, rows, k)
 		case strategy.NoNorm:
 			continue
 		}
 		if !(unit > 0) {
 			unit = 1 // a constant becomes 0, and the pre-flight tells of it
 		}
-		n.Scales = append(n.Scales, Scale{ms[0].Names[k], k, offset, unit})
+		n.Scales = append(n.Scales, Scale{m.Names[k], k, offset, unit})
 	}
 	return n
 }
 
-func each(ms []*Matrix, rows [][]int32, k int, f func(x float64)) {
-	for i, m := range ms {
-		for _, r := range rows[i] {
-			f(float64(m.X[int(r)*m.Stride+k]))
-		}
-	}
-}
-
-func extent(ms []*Matrix, rows [][]int32, k int) (least, span float64) {
-	lo, hi := math.Inf(1), math.Inf(-1)
-	each(ms, rows, k, func(x float64) { lo, hi = min(lo, x), max(hi, x) })
-	if hi < lo {
-		return 0, 0 // no rows
-	}
-	return lo, hi - lo
-}
-
-func moments(ms []*Matrix, rows [][]int32, k int) (mean, deviation float64) {
-	n, sum, squares := 0.0, 0.0, 0.0
-	each(ms, rows, k, func(x float64) { n++; sum += x })
-	if n == 0 {
+func moments(m *Matrix, rows []int32, k int) (mean, deviation float64) {
+	if len(rows) == 0 {
 		return 0, 0
 	}
+	n, sum, squares := float64(len(rows)), 0.0, 0.0
+	for _, r := range rows {
+		sum += float64(m.X[int(r)*m.Stride+k])
+	}
 	mean = sum / n
-	each(ms, rows, k, func(x float64) { squares += float64((x - mean) * (x - mean)) })
+	for _, r := range rows {
+		d := float64(m.X[int(r)*m.Stride+k]) - mean
+		squares += float64(d * d)
+	}
 	return mean, math.Sqrt(squares / n)
 }
 

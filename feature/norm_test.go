@@ -67,26 +67,13 @@ func TestFit_ScalesTheTrainingRows(t *testing.T) {
 func TestFit_KnowsNothingOfOtherRows(t *testing.T) {
 	s := example(t, "return_regression")
 	all := data(t, s, 600, 4)
-	whole, part := build(t, s, all), build(t, s, cut(all, 400))
+	full, part := build(t, s, all), build(t, s, cut(all, 400))
 	rows := rowsOf(part, part.First, 400)
-	if a, b := feature.Fit(whole, rows), feature.Fit(part, rows); !reflect.DeepEqual(a, b) {
+	if a, b := feature.Fit(full, rows), feature.Fit(part, rows); !reflect.DeepEqual(a, b) {
 		t.Errorf("the scaling depends on bars that are not trained on:\n%+v\n%+v", a, b)
 	}
-	if got := len(feature.Fit(whole, rows).Scales); got != 4 {
+	if got := len(feature.Fit(full, rows).Scales); got != 4 {
 		t.Errorf("%d features are scaled, want the 4 raw ones", got)
-	}
-}
-
-func TestFitAll_ScalesSeveralSymbolsAlike(t *testing.T) {
-	s := parse(t, raw("roc: {type: roc}", "roc", "minmax", mlp))
-	calm, wild := build(t, s, data(t, s, 300, 1)), build(t, s, data(t, s, 300, 2))
-	for i := range wild.X {
-		wild.X[i] *= 10
-	}
-	n := feature.FitAll([]*feature.Matrix{calm, wild}, [][]int32{rowsOf(calm, 0, 300), rowsOf(wild, 0, 300)})
-	alone := feature.Fit(wild, rowsOf(wild, 0, 300))
-	if !reflect.DeepEqual(n, alone) {
-		t.Errorf("scales of both %+v, want those of the wider one %+v", n, alone)
 	}
 }
 

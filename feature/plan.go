@@ -48,7 +48,6 @@ func planFor(s *strategy.Strategy) plan {
 	return p
 }
 
-// apply makes the feature of a series of values.
 func (c column) apply(dst []float32, x []float64) {
 	if c.member != nil {
 		c.member.Membership.Apply(dst, x)

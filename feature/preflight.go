@@ -3,12 +3,13 @@ package feature
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// Report is what is known before a training is paid for.
-type Report struct {
+// InputReport is what is known before a training is paid for.
+type InputReport struct {
 	Rows     int             `json:"rows"`     // samples looked at
 	Features []FeatureReport `json:"features"` // in order
 	Sets     []SetReport     `json:"fuzzy_sets,omitempty"`
@@ -54,8 +55,8 @@ const faint = 1e-6
 // Preflight looks at the rows that will be trained on and at the number of
 // labels of each class (nil for a regression): constant features, fuzzy sets
 // that leave values uncovered, labels that are nearly all alike.
-func Preflight(s *strategy.Strategy, m *Matrix, rows []int32, classes []int) Report {
-	r := Report{Rows: len(rows)}
+func Preflight(s *strategy.Strategy, m *Matrix, rows []int32, classes []int) InputReport {
+	r := InputReport{Rows: len(rows)}
 	for k, name := range m.Names {
 		f := FeatureReport{Name: name, Undefined: m.Undefined[k]}
 		f.Min, f.Max = valueRange(m, rows, k)
@@ -73,7 +74,7 @@ func Preflight(s *strategy.Strategy, m *Matrix, rows []int32, classes []int) Rep
 	return r
 }
 
-func (r *Report) warn(format string, args ...any) {
+func (r *InputReport) warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
@@ -92,7 +93,7 @@ func valueRange(m *Matrix, rows []int32, k int) (least, most float64) {
 
 // sets reports the fuzzy sets. The memberships of one on one timeframe are
 // neighbouring columns.
-func (r *Report) sets(s *strategy.Strategy, m *Matrix, rows []int32) {
+func (r *InputReport) sets(s *strategy.Strategy, m *Matrix, rows []int32) {
 	k := 0
 	for _, in := range s.Inputs {
 		for _, tf := range in.Timeframes {
@@ -103,7 +104,7 @@ func (r *Report) sets(s *strategy.Strategy, m *Matrix, rows []int32) {
 			width := len(s.FuzzySets[in.Set].Members)
 			dead := 0
 			for _, i := range rows {
-				if silent(m.Row(int(i))[k : k+width]) {
+				if !slices.ContainsFunc(m.Row(int(i))[k:k+width], func(v float32) bool { return v >= faint }) {
 					dead++
 				}
 			}
@@ -118,16 +119,7 @@ func (r *Report) sets(s *strategy.Strategy, m *Matrix, rows []int32) {
 	}
 }
 
-func silent(x []float32) bool {
-	for _, v := range x {
-		if v >= faint {
-			return false
-		}
-	}
-	return true
-}
-
-func (r *Report) labels(names []string, counts []int) {
+func (r *InputReport) labels(names []string, counts []int) {
 	total := 0
 	for _, n := range counts {
 		total += n

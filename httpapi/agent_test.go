@@ -8,29 +8,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/agent"
-	"github.com/ktrdr/ktrdr/report"
-
-	"github.com/ktrdr/ktrdr/research"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/report"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // fakeResearch answers as its functions do; the others it does not need.
 type fakeResearch struct {
 	Research
-	trigger func(research.Request) (research.Order, error)
-	rest    func(r research.Request, first json.RawMessage) (research.Order, error)
+	start   func(research.Request, ktrdr.IdempotencyKey) (research.Triggered, error)
 	memory  func(research.MemoryQuery) (research.MemoryPage, string, error)
 	leaders func(report.LeaderboardQuery) (report.Leaderboard, error)
 }
 
-func (f *fakeResearch) Trigger(_ context.Context, r research.Request) (research.Order, error) {
-	return f.trigger(r)
-}
-
-func (f *fakeResearch) Rest(r research.Request, first json.RawMessage) (research.Order, error) {
-	return f.rest(r, first)
+func (f *fakeResearch) Start(_ context.Context, r research.Request, key ktrdr.IdempotencyKey) (research.Triggered, error) {
+	return f.start(r, key)
 }
 
 func (f *fakeResearch) Status(context.Context, int) (research.Status, error) {
@@ -57,134 +51,56 @@ func (f *fakeResearch) Leaderboard(_ context.Context, q report.LeaderboardQuery)
 	return f.leaders(q)
 }
 
-// ordered answers a trigger with n researches of a run.
-func ordered(n int) func(research.Request) (research.Order, error) {
-	return func(r research.Request) (research.Order, error) {
-		run := r.Run
-		if run == "" {
-			run = "run_new"
-		}
-		o := research.Order{Run: run, Seed: 7, Understood: []string{"Research EURUSD."}}
-		for range n {
-			o.Operations = append(o.Operations, ktrdr.NewOperation{Type: ktrdr.AgentResearch})
-		}
-		return o, nil
-	}
-}
-
-func TestTrigger_StartsWhatWasOrdered(t *testing.T) {
+func TestTrigger_AsksTheDesk(t *testing.T) {
 	seed := uint64(7)
 	want := research.Request{
 		Brief: "trend", Model: "builtin", BypassGates: true, Force: true, Count: 3, Seed: &seed, Symbols: []string{"EURUSD"}, Timeframe: "1h",
 	}
-	desk := &fakeResearch{trigger: func(r research.Request) (research.Order, error) {
+	desk := &fakeResearch{start: func(r research.Request, key ktrdr.IdempotencyKey) (research.Triggered, error) {
 		if !reflect.DeepEqual(r, want) {
 			t.Errorf("request %+v, want %+v", r, want)
 		}
-		return ordered(3)(r)
+		return research.Triggered{Operation: testOp, Run: "run_1", Replayed: strings.HasSuffix(key.Key, " again")}, nil
 	}}
-	session := int64(40)
-	engine := &fakeEngine{submit: func(op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
-		if key.Key != "" {
-			t.Errorf("key %q, want none", key.Key)
+	st := serve(t, &fakeEngine{}, func(c *Config) { c.Research = desk })
+	for key, replay := range map[string]string{"": "", "first": "", "again": "true"} {
+		var with []func(*http.Request)
+		if key != "" {
+			with = append(with, header(api.HeaderKey, key))
 		}
-		session++
-		return ktrdr.Operation{ID: testOp, Type: op.Type, Session: session, Status: ktrdr.Pending}, nil
-	}}
-	st := serve(t, engine, func(c *Config) { c.Research = desk })
-	a := st.send(t, http.MethodPost, "/api/v1/agent/trigger",
-		`{"brief":"trend","model":"builtin","bypass_gates":true,"force":true,"count":3,"seed":7,"symbols":["EURUSD"],"timeframe":"1h"}`)
-	var got research.Triggered
-	mustData(t, a, http.StatusAccepted, &got)
-	if got.Operation != testOp || got.Session != 41 || got.Status != ktrdr.Pending || got.Run != "run_new" || got.Seed != 7 ||
-		len(got.Operations) != 3 || got.Operations[2].Session != 43 || len(got.Understood) != 1 {
-		t.Errorf("answer %+v, want three researches and the first of them at the top", got)
+		a := st.send(t, http.MethodPost, "/api/v1/agent/trigger",
+			`{"brief":"trend","model":"builtin","bypass_gates":true,"force":true,"count":3,"seed":7,"symbols":["EURUSD"],"timeframe":"1h"}`, with...)
+		var got research.Triggered
+		mustData(t, a, http.StatusAccepted, &got)
+		if got.Operation != testOp || got.Run != "run_1" || a.header.Get(api.HeaderReplay) != replay {
+			t.Errorf("key %q: answer %+v, %s %q", key, got, api.HeaderReplay, a.header.Get(api.HeaderReplay))
+		}
 	}
 }
 
-func TestTrigger_UnderAKeyCompletesWhatAnInterruptedRequestBegan(t *testing.T) {
-	var runs []string
-	desk := &fakeResearch{trigger: func(r research.Request) (research.Order, error) {
-		runs = append(runs, r.Run)
-		return ordered(3)(r)
-	}, rest: func(r research.Request, first json.RawMessage) (research.Order, error) {
-		o, err := ordered(3)(r)
-		for i := range o.Operations {
-			o.Operations[i].Spec = json.RawMessage(`{"after":` + string(first) + `}`)
-		}
-		return o, err
-	}}
-	made := map[string]ktrdr.Operation{}
-	engine := &fakeEngine{submit: func(op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
-		if was, ok := made[key.Key]; ok {
-			return was, nil
-		}
-		if len(made) == 1 && len(runs) == 1 {
-			return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeUnavailable, "the database is away")
-		}
-		made[key.Key] = ktrdr.Operation{ID: op.ID, Type: op.Type, Status: ktrdr.Pending, Queue: &ktrdr.QueuePlace{Run: runs[0]}, Spec: op.Spec}
-		if len(made) == 1 {
-			made[key.Key] = ktrdr.Operation{
-				ID: op.ID, Type: op.Type, Status: ktrdr.Pending, Queue: &ktrdr.QueuePlace{Run: runs[0]}, Spec: json.RawMessage(`"the first"`),
-			}
-		}
-		return made[key.Key], nil
-	}}
-	st := serve(t, engine, func(c *Config) { c.Research = desk })
-	send := func() *answer {
-		return st.send(t, http.MethodPost, "/api/v1/agent/trigger", `{"count":3}`, header("Idempotency-Key", "night"))
-	}
-	if a := send(); a.status != http.StatusServiceUnavailable || !strings.Contains(string(a.body), "1 of 3 researches") {
-		t.Errorf("interrupted: %d %s, want 503 that says how far it came", a.status, a.body)
-	}
-	a := send()
-	if a.status != http.StatusAccepted || a.header.Get(headerReplay) != "" || len(made) != 3 {
-		t.Errorf("repeated: %d %s, %d made, want the third to be made", a.status, a.body, len(made))
-	}
-	for key, op := range made {
-		if strings.HasSuffix(key, " night #2") && string(op.Spec) != `{"after":"the first"}` {
-			t.Errorf("the third was made of %s, want it pinned as the first", op.Spec)
-		}
-	}
-	b := send()
-	if b.status != http.StatusAccepted || b.header.Get(headerReplay) != "true" || string(b.parsed.Data) != string(a.parsed.Data) ||
-		len(made) != 3 {
-		t.Errorf("once more: %d %s, want the same answer as a replay", b.status, b.body)
-	}
-	if runs[0] == "" || runs[0] != runs[1] || runs[1] != runs[2] {
-		t.Errorf("runs %q, want one name", runs)
-	}
-}
-
-func TestTrigger_RefusalsCreateNothing(t *testing.T) {
+func TestTrigger_SaysWhatIsWrong(t *testing.T) {
 	full := ktrdr.AtCapacity(ktrdr.Capacity{Queue: "research", Active: 5, Limit: 5})
 	for name, tc := range map[string]struct {
-		desk, engine error
-		body         string
-		status       int
-		code         ktrdr.Code
+		desk   error
+		body   string
+		status int
+		code   ktrdr.Code
 	}{
 		"no data": {
 			desk: ktrdr.Errorf(ktrdr.CodeInvalid, "there are no bars"), body: `{}`, status: http.StatusUnprocessableEntity, code: ktrdr.CodeInvalid,
 		},
-		"no room":          {engine: full, body: `{}`, status: http.StatusConflict, code: ktrdr.CodeAtCapacity},
+		"no room":          {desk: full, body: `{}`, status: http.StatusConflict, code: ktrdr.CodeAtCapacity},
 		"an unknown field": {body: `{"goal":"x"}`, status: http.StatusBadRequest, code: ktrdr.CodeInvalid},
 		"a broken seed":    {body: `{"seed":-1}`, status: http.StatusBadRequest, code: ktrdr.CodeInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desk := &fakeResearch{trigger: func(r research.Request) (research.Order, error) {
-				if tc.desk != nil {
-					return research.Order{}, tc.desk
+			desk := &fakeResearch{start: func(research.Request, ktrdr.IdempotencyKey) (research.Triggered, error) {
+				if tc.desk == nil {
+					t.Error("the desk was asked")
 				}
-				return ordered(1)(r)
+				return research.Triggered{}, tc.desk
 			}}
-			engine := &fakeEngine{submit: func(ktrdr.NewOperation, ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
-				if tc.engine == nil {
-					t.Error("something was submitted")
-				}
-				return ktrdr.Operation{}, tc.engine
-			}}
-			st := serve(t, engine, func(c *Config) { c.Research = desk })
+			st := serve(t, &fakeEngine{}, func(c *Config) { c.Research = desk })
 			refusedWith(t, name, st.send(t, http.MethodPost, "/api/v1/agent/trigger", tc.body), "", tc.status, tc.code)
 		})
 	}
@@ -207,7 +123,7 @@ func TestCancelResearch_ReachesResearchesOnly(t *testing.T) {
 	}
 	st := serve(t, engine, func(c *Config) { c.Research = &fakeResearch{} })
 	path := "/api/v1/agent/cancel/" + string(testOp) + "?reason=enough"
-	var got CancelReply
+	var got api.CancelReply
 	mustData(t, st.send(t, http.MethodDelete, path, ""), http.StatusOK, &got)
 	if !got.Requested || len(got.Children) != 1 {
 		t.Errorf("answer %+v, want a request and one child", got)

@@ -12,36 +12,9 @@ import (
 	"sync"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/fault"
 )
-
-// envelope is every answer but /health's.
-type envelope struct {
-	Success bool     `json:"success"`
-	Data    any      `json:"data"`
-	Error   *failure `json:"error"`
-	Next    string   `json:"next_cursor,omitempty"`
-}
-
-// failure is an error as programs and people get it.
-type failure struct {
-	Code      ktrdr.Code     `json:"code"`
-	Message   string         `json:"message"`
-	Class     ktrdr.Class    `json:"class"`
-	Severity  ktrdr.Severity `json:"severity"`
-	Retryable bool           `json:"retryable"`
-	Details   *details       `json:"details,omitempty"`
-
-	Capacity *ktrdr.Capacity `json:"capacity,omitempty"` // why there is no room
-}
-
-// details is what a refused transition was about.
-type details struct {
-	Operation  ktrdr.OperationID `json:"operation_id,omitempty"`
-	Status     ktrdr.Status      `json:"status,omitempty"`
-	Epoch      ktrdr.Epoch       `json:"epoch"`
-	GivenEpoch ktrdr.Epoch       `json:"given_epoch,omitempty"`
-}
 
 // refusal is an error of HTTP itself, whose status its code alone does not
 // tell: a malformed body and a refused value are both CodeInvalid.
@@ -92,9 +65,9 @@ func statusOf(err error) int {
 }
 
 // failureOf describes err to a client. What went wrong inside stays inside.
-func failureOf(err error) *failure {
+func failureOf(err error) *api.Failure {
 	code := ktrdr.CodeOf(err)
-	f := &failure{
+	f := &api.Failure{
 		Code: code, Message: ktrdr.CleanText(err.Error()),
 		Class: code.Class(), Severity: code.Severity(), Retryable: code.Retryable(),
 	}
@@ -103,7 +76,7 @@ func failureOf(err error) *failure {
 	te, transition := errors.AsType[*ktrdr.TransitionError](err)
 	switch {
 	case transition:
-		f.Details = &details{te.ID, te.From, te.Epoch, te.Given}
+		f.Details = &api.Details{Operation: te.ID, Status: te.From, Epoch: te.Epoch, GivenEpoch: te.Given}
 	case code == ktrdr.CodeInternal:
 		f.Message = "something went wrong in the server; its log has the details"
 	case !typed: // a deadline or a cancelled wait, in the standard library's words
@@ -117,19 +90,19 @@ func (s *Server) fail(ctx context.Context, c *call, err error) {
 	status := statusOf(err)
 	level := slog.LevelDebug
 	switch {
-	case ctx.Err() != nil: // whoever asked has left; that explains the rest
+	case ctx.Err() != nil: // the client is gone; that explains the rest
 	case status == http.StatusInternalServerError:
 		level = slog.LevelError
 	case status > http.StatusInternalServerError:
 		level = slog.LevelWarn
 	}
-	s.log.Log(ctx, level, "request refused", "method", c.Method, "route", c.spec.key(), "status", status, "err", err)
+	s.log.Log(ctx, level, "request refused", "method", c.Method, "route", c.spec.Key(), "status", status, "err", err)
 	c.answerError(err)
 }
 
 func (c *call) answerError(err error) {
 	status := statusOf(err)
-	if c.sent != 0 { // too late for an envelope; end the connection so that nobody takes half for all
+	if c.sent != 0 { // too late for an envelope; a broken connection shows that the answer is incomplete
 		panic(http.ErrAbortHandler)
 	}
 	c.turnAway()
@@ -141,7 +114,7 @@ func (c *call) answerError(err error) {
 	case http.StatusUpgradeRequired:
 		c.Header().Set("Upgrade", fmt.Sprintf("ktrdr-worker/%d", ktrdr.Protocol))
 	}
-	_ = c.send(status, envelope{Error: failureOf(err)}) // fails only when nobody is there to read it
+	_ = c.send(status, api.Envelope{Error: failureOf(err)}) // fails only when the client is gone
 }
 
 // send writes v as JSON. The whole answer exists before its first byte is
@@ -155,7 +128,7 @@ func (c *call) send(status int, v any) error {
 	body := buffer.Bytes()
 	c.Header().Set("Content-Type", "application/json")
 	c.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	if c.spec.changes() {
+	if c.spec.Changes() {
 		fault.Hit(fault.Answering)
 		defer fault.Hit(fault.Answered)
 	}
@@ -192,8 +165,8 @@ func recycle(b *bytes.Buffer) {
 	}
 }
 
-// gone turns a failed write into CodeUnavailable: the reader went away, which
-// is nobody's fault here.
+// gone turns a failed write into CodeUnavailable: the client went away, which is
+// no failure of the server.
 func gone(err error) error {
 	if err == nil {
 		return nil

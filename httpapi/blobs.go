@@ -9,62 +9,26 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
-func blobRoutes() []row {
-	const path = "/api/v1/blobs/{sha256}"
-	head := get(path, "A blob's size").allow(workers...)
-	head.method, head.produces = http.MethodHead, contentBytes
-	fetch := get(path, "A blob's bytes, or a range of them").allow(workers...)
-	fetch.produces, fetch.wait = contentBytes, transferTime(blobLimit)
-	put := spec{
-		method: http.MethodPut, path: path, summary: "Store a blob; a worker does so for a claim it holds",
-		scopes: workers, limit: blobLimit, accepts: contentBytes,
-		headers: []param{
-			{name: headerOperation, kind: kindString, doc: "the operation the blob is for; an admin may leave it out"},
-			{name: headerEpoch, kind: kindInteger, doc: "the epoch of the claim"},
-		},
-	}
-	return []row{
-		&plain{head, (*Server).statBlob},
-		&plain{fetch, (*Server).getBlob},
-		&plain{put, (*Server).putBlob},
-	}
-}
-
-// BlobStored says what a PUT stored.
-type BlobStored struct {
-	SHA256 ktrdr.Hash `json:"sha256"`
-	Size   int64      `json:"size"`
-}
-
-func (c *call) blobHash() (ktrdr.Hash, error) {
-	h, err := ktrdr.ParseHash(c.PathValue("sha256"))
-	if err != nil {
-		return h, malformed("%w", err)
-	}
-	return h, nil
-}
-
 func (c *call) describeBlob(h ktrdr.Hash) {
-	c.Header().Set("Content-Type", contentBytes)
+	c.Header().Set("Content-Type", api.ContentBytes)
 	c.Header().Set("ETag", `"`+h.String()+`"`)
 	c.Header().Set("Accept-Ranges", "bytes")
 }
 
-// readableBlob is the blob that is asked for, if it is for this reader: people
-// read all, a worker what its operations were given.
-func (s *Server) readableBlob(c *call) (ktrdr.Hash, error) {
-	h, err := c.blobHash()
-	if err == nil && c.token.Scope == ktrdr.ScopeWorker {
-		err = s.engine.MayRead(c.Context(), h)
+// mayRead refuses a worker what its operations were not given. People read all.
+func (s *Server) mayRead(c *call, h ktrdr.Hash) error {
+	if c.token.Scope != ktrdr.ScopeWorker {
+		return nil
 	}
-	return h, err
+	return s.engine.MayRead(c.Context(), h)
 }
 
-func (s *Server) statBlob(c *call) error {
-	h, err := s.readableBlob(c)
-	if err != nil {
+func (s *Server) statBlob(c *call, in api.ByHash) error {
+	h := in.Hash
+	if err := s.mayRead(c, h); err != nil {
 		return err
 	}
 	size, err := s.engine.StatBlob(c.Context(), h)
@@ -77,9 +41,9 @@ func (s *Server) statBlob(c *call) error {
 	return nil
 }
 
-func (s *Server) getBlob(c *call) error {
-	h, err := s.readableBlob(c)
-	if err != nil {
+func (s *Server) getBlob(c *call, in api.ByHash) error {
+	h := in.Hash
+	if err := s.mayRead(c, h); err != nil {
 		return err
 	}
 	blob, err := s.engine.OpenBlob(c.Context(), h)
@@ -128,12 +92,9 @@ func (w *contentWriter) Write(p []byte) (int, error) {
 
 // putBlob stores a blob for a live claim, or for an admin. Workers of lost
 // claims are told so before they have sent a byte.
-func (s *Server) putBlob(c *call) error {
-	h, err := c.blobHash()
-	if err != nil {
-		return err
-	}
-	if err := s.mayUpload(c, h); err != nil {
+func (s *Server) putBlob(c *call, in api.PutBlobRequest) error {
+	h := in.Hash
+	if err := s.mayUpload(c, in); err != nil {
 		return err
 	}
 	body, err := c.openBody()
@@ -141,7 +102,7 @@ func (s *Server) putBlob(c *call) error {
 		return err
 	}
 	if body == nil {
-		body = http.NoBody // the empty blob is a blob
+		body = bytes.NewReader(nil) // the empty blob is a blob
 	}
 	tracked := &trackedReader{r: body}
 	size, err := s.engine.PutBlob(c.Context(), h, tracked)
@@ -154,7 +115,7 @@ func (s *Server) putBlob(c *call) error {
 		return err
 	}
 	c.bodyRead()
-	return c.send(http.StatusOK, envelope{Success: true, Data: BlobStored{h, size}})
+	return c.send(http.StatusOK, api.Envelope{Success: true, Data: api.BlobStored{SHA256: h, Size: size}})
 }
 
 // trackedReader tells a body that broke off from a store that failed.
@@ -171,14 +132,14 @@ func (t *trackedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *Server) mayUpload(c *call, h ktrdr.Hash) error {
-	op := ktrdr.OperationID(c.Request.Header.Get(headerOperation))
+func (s *Server) mayUpload(c *call, in api.PutBlobRequest) error {
+	op := ktrdr.OperationID(in.Operation)
 	if op == "" && c.token.Scope == ktrdr.ScopeAdmin {
 		return nil
 	}
-	epoch, err := strconv.ParseInt(c.Request.Header.Get(headerEpoch), 10, 64)
+	epoch, err := strconv.ParseInt(in.Epoch, 10, 64)
 	if err != nil || !op.Valid() {
-		return ktrdr.Errorf(ktrdr.CodeForbidden, "a blob is stored for a claim: send the headers %s and %s", headerOperation, headerEpoch)
+		return ktrdr.Errorf(ktrdr.CodeForbidden, "a blob is stored for a claim: send the headers %s and %s", api.HeaderOperation, api.HeaderEpoch)
 	}
-	return s.engine.MayUpload(c.Context(), op, ktrdr.Epoch(epoch), h)
+	return s.engine.MayUpload(c.Context(), op, ktrdr.Epoch(epoch), in.Hash)
 }

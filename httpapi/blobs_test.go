@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 func blobPath(data string) string {
@@ -18,8 +19,8 @@ func blobPath(data string) string {
 
 func forClaim(op ktrdr.OperationID, epoch int) func(*http.Request) {
 	return func(r *http.Request) {
-		r.Header.Set(headerOperation, string(op))
-		r.Header.Set(headerEpoch, strconv.Itoa(epoch))
+		r.Header.Set(api.HeaderOperation, string(op))
+		r.Header.Set(api.HeaderEpoch, strconv.Itoa(epoch))
 	}
 }
 
@@ -31,13 +32,14 @@ func TestBlobs_AreStoredForALiveClaimOrAnAdmin(t *testing.T) {
 		return nil
 	}})
 	const data = "some weights"
-	bin := header("Content-Type", contentBytes)
+	bin := header("Content-Type", api.ContentBytes)
 	worker := as(st, ktrdr.ScopeWorker)
 	put := func(options ...func(*http.Request)) *answer {
 		return st.send(t, http.MethodPut, blobPath(data), data, append([]func(*http.Request){bin}, options...)...)
 	}
 	refusedWith(t, "a worker without a claim", put(worker), "", http.StatusForbidden, ktrdr.CodeForbidden)
-	refusedWith(t, "a bad epoch", put(worker, forClaim(testOp, 3), header(headerEpoch, "x")), "", http.StatusForbidden, ktrdr.CodeForbidden)
+	refusedWith(t, "a bad epoch", put(worker, forClaim(testOp, 3), header(api.HeaderEpoch, "x")), "", http.StatusForbidden,
+		ktrdr.CodeForbidden)
 	refusedWith(t, "a stale epoch", put(worker, forClaim(testOp, 2)), "", http.StatusConflict, ktrdr.CodeStaleEpoch)
 	refusedWith(t, "a stale epoch, by an admin", put(forClaim(testOp, 2)), "", http.StatusConflict, ktrdr.CodeStaleEpoch)
 	refusedWith(t, "other bytes", st.send(t, http.MethodPut, blobPath("others"), data, bin), "",
@@ -45,7 +47,7 @@ func TestBlobs_AreStoredForALiveClaimOrAnAdmin(t *testing.T) {
 	if len(st.engine.blobs) != 0 {
 		t.Fatalf("%d blobs were stored, want none", len(st.engine.blobs))
 	}
-	var stored BlobStored
+	var stored api.BlobStored
 	mustData(t, put(worker, forClaim(testOp, 3)), http.StatusOK, &stored)
 	if stored.Size != int64(len(data)) {
 		t.Errorf("size = %d, want %d", stored.Size, len(data))
@@ -59,10 +61,10 @@ func TestBlobs_AreReadInParts(t *testing.T) {
 	st := serve(t, &fakeEngine{blobs: map[ktrdr.Hash][]byte{sha256.Sum256([]byte(data)): []byte(data)}})
 	tag := `"` + strings.TrimPrefix(blobPath(data), "/api/v1/blobs/") + `"`
 
-	whole := st.send(t, http.MethodGet, blobPath(data), "")
-	if whole.status != http.StatusOK || string(whole.body) != data || whole.header.Get("ETag") != tag ||
-		whole.header.Get("Content-Type") != contentBytes {
-		t.Errorf("GET = %d %q %v", whole.status, whole.body, whole.header)
+	full := st.send(t, http.MethodGet, blobPath(data), "")
+	if full.status != http.StatusOK || string(full.body) != data || full.header.Get("ETag") != tag ||
+		full.header.Get("Content-Type") != api.ContentBytes {
+		t.Errorf("GET = %d %q %v", full.status, full.body, full.header)
 	}
 	part := st.send(t, http.MethodGet, blobPath(data), "", header("Range", "bytes=3-5"))
 	if part.status != http.StatusPartialContent || string(part.body) != "345" {
@@ -115,13 +117,13 @@ func TestBlobs_ABodyThatBreaksOffStoresNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	as(st, ktrdr.ScopeAdmin)(req)
-	req.Header.Set("Content-Type", contentBytes)
+	req.Header.Set("Content-Type", api.ContentBytes)
 	req.ContentLength = int64(len(data))
 	if res, err := st.http.Do(req); err == nil {
 		_ = res.Body.Close()
 		t.Errorf("status = %d, want a broken connection", res.StatusCode)
 	}
-	eventually(t, "the server has noticed", func() bool { return strings.Contains(st.logged.String(), "did not arrive whole") })
+	eventually(t, "the server has noticed", func() bool { return strings.Contains(st.logged.String(), "did not arrive completely") })
 	if len(st.engine.blobs) != 0 {
 		t.Error("half a blob was stored")
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -14,51 +15,46 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
-const (
-	contentJSON  = "application/json"
-	contentBytes = "application/octet-stream"
+// openapiPath is named in refusals.
+var openapiPath = api.OpenAPI.Path
 
-	headerKey       = "Idempotency-Key"
-	headerReplay    = "Idempotent-Replay"
-	headerOperation = "Ktrdr-Operation"
-	headerEpoch     = "Ktrdr-Epoch"
-	headerEventID   = "Last-Event-ID"
-)
-
-// decode reads the body into what v points to. A body is wanted when v has
-// fields; one that is there is always checked.
-func (c *call) decode(v any) error {
-	body, err := c.readBody()
-	if err != nil {
+// decode reads the body into the struct that v points to. One that is there is
+// always checked.
+func (c *call) decode(v any, needed bool, precheck func(body []byte) error) (err error) {
+	c.body, err = c.readBody()
+	switch {
+	case err != nil:
 		return err
-	}
-	c.body = body
-	t := reflect.TypeOf(v).Elem()
-	if len(body) == 0 {
-		if t.NumField() == 0 {
-			return nil
-		}
+	case len(c.body) == 0 && needed:
 		return malformed("the body is empty; send a JSON object as %s describes it", openapiPath)
+	case len(c.body) == 0:
+		return nil
 	}
-	if c.spec.precheck != nil {
-		if err := c.spec.precheck(body); err != nil {
+	if precheck != nil {
+		if err := precheck(c.body); err != nil {
 			return err
 		}
 	}
-	if err := readJSON(body, v); err != nil {
+	if err := readJSON(c.body, v); err != nil {
 		return err
 	}
-	return refuseZeros(body, t)
+	return checkFields(c.body, reflect.ValueOf(v).Elem())
 }
 
-// refuseZeros refuses a 0 in the fields tagged `zero:"refused"`: if it is absent,
-// such a field has a default, and a 0 would silently become that.
-func refuseZeros(body []byte, t reflect.Type) error {
+// checkFields refuses a missing operation_id, and a 0 in the fields tagged
+// `zero:"refused"`: if it is absent, such a field has a default, and a 0 would
+// silently become that.
+func checkFields(body []byte, v reflect.Value) error {
 	var given map[string]json.RawMessage
-	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
-		f := t.Field(i)
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Type == reflect.TypeFor[ktrdr.OperationID]() && name == "operation_id" && v.Field(i).IsZero() {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "operation_id is missing")
+		}
 		if f.Tag.Get("zero") != "refused" {
 			continue
 		}
@@ -67,7 +63,6 @@ func refuseZeros(body []byte, t reflect.Type) error {
 				return malformed("%w", err)
 			}
 		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		var x float64
 		if text, ok := given[name]; ok && json.Unmarshal(text, &x) == nil && x == 0 && string(text) != "null" {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "%s is 0; it must be above 0: leave it out for the default", name)
@@ -118,10 +113,10 @@ const believed = 32 << 10
 // openBody returns the checked and limited body, or nil when there is none.
 func (c *call) openBody() (io.Reader, error) {
 	c.bodyDeadline()
-	if n := c.Request.ContentLength; n > c.spec.limit {
+	if n := c.Request.ContentLength; n > c.spec.Limit {
 		return nil, c.tooLarge()
 	}
-	var limited io.Reader = http.MaxBytesReader(c, c.Request.Body, c.spec.limit)
+	var limited io.Reader = http.MaxBytesReader(c, c.Request.Body, c.spec.Limit)
 	if c.Request.ContentLength <= 0 { // whether there is a body shows only when it is read
 		peeked := bufio.NewReader(limited)
 		if _, err := peeked.Peek(1); err != nil {
@@ -133,10 +128,7 @@ func (c *call) openBody() (io.Reader, error) {
 		}
 		limited = peeked
 	}
-	want := c.spec.accepts
-	if want == "" {
-		want = contentJSON
-	}
+	want := cmp.Or(c.spec.Accepts, api.ContentJSON)
 	given, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	if err != nil || given != want || len(c.Request.Header.Values("Content-Type")) != 1 || !utf8Charset(params) {
 		return nil, refuse(http.StatusUnsupportedMediaType, ktrdr.CodeInvalid, "send the body with the header Content-Type: %s", want)
@@ -153,40 +145,37 @@ func utf8Charset(params map[string]string) bool {
 }
 
 func (c *call) tooLarge() error {
-	if c.spec.limit == 0 {
+	if c.spec.Limit == 0 {
 		return ktrdr.Errorf(ktrdr.CodeTooLarge, "this route takes no body")
 	}
-	return ktrdr.Errorf(ktrdr.CodeTooLarge, "the body is over this route's limit of %d bytes: send less", c.spec.limit)
+	return ktrdr.Errorf(ktrdr.CodeTooLarge, "the body is over this route's limit of %d bytes: send less", c.spec.Limit)
 }
 
 func (c *call) readError(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return c.tooLarge()
 	}
-	return refuse(http.StatusBadRequest, ktrdr.CodeInvalid, "the body did not arrive whole: %w", err)
+	return refuse(http.StatusBadRequest, ktrdr.CodeInvalid, "the body did not arrive completely: %w", err)
 }
 
-// The slowest body we wait for.
-const (
-	bodyGrace   = 30 * time.Second
-	bytesPerSec = 256 << 10
-)
+// bodyGrace is how long the slowest body may take to begin.
+const bodyGrace = 30 * time.Second
 
 // bodyDeadline gives the body so long to arrive. Connections that cannot have
 // deadlines (in tests) go without.
 func (c *call) bodyDeadline() {
-	if c.spec.limit == 0 {
+	if c.spec.Limit == 0 {
 		c.unwantedDeadline()
 		return
 	}
 	n := c.Request.ContentLength
-	if n < 0 || n > c.spec.limit {
-		n = c.spec.limit
+	if n < 0 || n > c.spec.Limit {
+		n = c.spec.Limit
 	}
-	_ = http.NewResponseController(c).SetReadDeadline(time.Now().Add(bodyGrace + transferTime(n)))
+	_ = http.NewResponseController(c).SetReadDeadline(time.Now().Add(bodyGrace + api.TransferTime(n)))
 }
 
-// unwantedTime is how long the rest of a body may take that nobody wants.
+// unwantedTime is how long the rest of a refused body may take.
 const unwantedTime = 5 * time.Second
 
 // unwantedDeadline bounds how long net/http waits, after a request was
@@ -199,7 +188,7 @@ func (c *call) unwantedDeadline() {
 // would read it first, for as long as its sender likes. The connection cannot
 // be used again.
 func (c *call) turnAway() {
-	if c.ContentLength == 0 || c.whole {
+	if c.ContentLength == 0 || c.read {
 		return
 	}
 	c.unwantedDeadline()
@@ -211,29 +200,25 @@ func (c *call) turnAway() {
 // bodyRead notes that the body has come whole, and lifts the deadline: it would
 // end the request's context while the handler still works.
 func (c *call) bodyRead() {
-	c.whole = true
+	c.read = true
 	_ = http.NewResponseController(c).SetReadDeadline(time.Time{})
-}
-
-func transferTime(n int64) time.Duration {
-	return time.Duration(n/bytesPerSec) * time.Second
 }
 
 const maxKey = 200
 
 // idempotencyKey returns the request's key, which counts only for this route,
-// this path and this token: nobody gets the answer to somebody else's request.
+// this path and this token: no client gets the answer of another.
 func (c *call) idempotencyKey() (ktrdr.IdempotencyKey, error) {
-	given := c.Request.Header.Values(headerKey)
+	given := c.Request.Header.Values(api.HeaderKey)
 	if len(given) == 0 {
 		return ktrdr.IdempotencyKey{}, nil
 	}
 	if len(given) > 1 || len(given[0]) == 0 || len(given[0]) > maxKey {
-		return ktrdr.IdempotencyKey{}, malformed("%s is given once and has 1 to %d visible ASCII characters", headerKey, maxKey)
+		return ktrdr.IdempotencyKey{}, malformed("%s is given once and has 1 to %d visible ASCII characters", api.HeaderKey, maxKey)
 	}
 	for _, b := range []byte(given[0]) {
 		if b <= ' ' || b > '~' {
-			return ktrdr.IdempotencyKey{}, malformed("%s has only visible ASCII characters", headerKey)
+			return ktrdr.IdempotencyKey{}, malformed("%s has only visible ASCII characters", api.HeaderKey)
 		}
 	}
 	return ktrdr.IdempotencyKey{

@@ -2,10 +2,8 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -16,12 +14,10 @@ import (
 func NewChild(w Work, b Blobs, token ktrdr.Token, log *slog.Logger) *Server {
 	s := &Server{
 		engine: childEngine{Work: w, Blobs: b}, log: log, auth: true, hosts: map[string]bool{},
-		door: newDoor(childConns, log), grace: time.Second, keys: keyring{tokens: oneToken{token: token}},
-		rows: append(workerRoutes(), blobRoutes()...), mux: http.NewServeMux(), metrics: newMetrics(),
+		limiter: newLimiter(childConns, log), grace: time.Second, keys: keyring{tokens: oneToken{token: token}},
+		mux: http.NewServeMux(), metrics: newMetrics(),
 	}
-	for _, row := range s.rows {
-		s.mux.Handle(row.about().pattern(), &handler{s, row, !strings.Contains(row.about().path, "{")})
-	}
+	s.bind(append(workRows(), blobRows()...))
 	return s
 }
 
@@ -47,7 +43,7 @@ type oneToken struct {
 // TokenByHash implements Tokens.
 func (o oneToken) TokenByHash(_ context.Context, h ktrdr.Hash) (ktrdr.Token, error) {
 	if h != o.token.Hash {
-		return ktrdr.Token{}, &ktrdr.Error{Code: ktrdr.CodeNotFound, Message: fmt.Sprintf("there is no token with the hash %s", h)}
+		return ktrdr.Token{}, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no token with the hash %s", h)
 	}
 	return o.token, nil
 }

@@ -22,22 +22,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
 )
 
-func newClient(t *testing.T, st *site, scope ktrdr.Scope) *Client {
+func newClient(t *testing.T, st *site, scope ktrdr.Scope) *client.Client {
 	t.Helper()
-	return clientOf(t, st.url, st.tokens[scope], ClientOptions{})
+	return clientOf(t, st.url, st.tokens[scope], client.Options{})
 }
 
-func clientOf(t *testing.T, url string, token ktrdr.Secret, o ClientOptions) *Client {
+func clientOf(t *testing.T, url string, token ktrdr.Secret, o client.Options) *client.Client {
 	t.Helper()
-	client, err := NewClient(url, token, o)
+	cl, err := client.New(url, token, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(client.Close)
-	return client
+	t.Cleanup(cl.Close)
+	return cl
 }
 
 func TestClient_CarriesAWorkersCalls(t *testing.T) {
@@ -66,19 +68,19 @@ func TestClient_CarriesAWorkersCalls(t *testing.T) {
 		},
 		liveClaim: func(ktrdr.OperationID, ktrdr.Epoch) error { return nil },
 	}
-	client := newClient(t, serve(t, engine), ktrdr.ScopeWorker)
+	cl := newClient(t, serve(t, engine), ktrdr.ScopeWorker)
 	ctx := t.Context()
 
-	registered, err := client.Register(ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Running: []ktrdr.Claimed{claimed}})
+	registered, err := cl.Register(ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Running: []ktrdr.Claimed{claimed}})
 	if want := (ktrdr.Registered{HeartbeatSeconds: 0.5, Orders: ktrdr.Orders{Lost: []ktrdr.Claimed{claimed}}}); err != nil ||
 		!cmp.Equal(want, registered) {
 		t.Errorf("Register = %+v, %v", registered, err)
 	}
-	orders, err := client.Heartbeat(ctx, ktrdr.Heartbeat{Worker: "w", Running: []ktrdr.Claimed{claimed}})
+	orders, err := cl.Heartbeat(ctx, ktrdr.Heartbeat{Worker: "w", Running: []ktrdr.Claimed{claimed}})
 	if err != nil || !cmp.Equal(orders.Cancel, []ktrdr.Claimed{claimed}) {
 		t.Errorf("Heartbeat = %+v, %v", orders, err)
 	}
-	reply, err := client.Claim(ctx, ktrdr.ClaimRequest{Worker: "w", Key: "k", Free: 1})
+	reply, err := cl.Claim(ctx, ktrdr.ClaimRequest{Worker: "w", Key: "k", Free: 1})
 	if err != nil || !cmp.Equal(reply.Task, task) {
 		t.Errorf("Claim = %+v, %v", reply, err)
 	}
@@ -86,25 +88,25 @@ func TestClient_CarriesAWorkersCalls(t *testing.T) {
 		Operation: testOp, Epoch: 2, Outcome: ktrdr.Failed, Result: json.RawMessage(`{"a":1}`),
 		Error: ktrdr.NewFailure(ktrdr.CodePanic, errors.New("x")),
 	}
-	if err := client.Finish(ctx, want); err != nil || !cmp.Equal(want, finished) {
+	if err := cl.Finish(ctx, want); err != nil || !cmp.Equal(want, finished) {
 		t.Errorf("Finish = %v, got %+v", err, finished)
 	}
 	later := ktrdr.Released{Operation: testOp, Epoch: 2, Reason: "busy", AfterSeconds: 90.5}
-	if err := client.Release(ctx, later); err != nil || released != later {
+	if err := cl.Release(ctx, later); err != nil || released != later {
 		t.Errorf("Release = %v, got %+v", err, released)
 	}
-	if next, err := client.SkipCheckpoint(ctx, ktrdr.Skip{Operation: testOp, Checkpoint: "second"}); err != nil || !cmp.Equal(next, older) {
+	if next, err := cl.SkipCheckpoint(ctx, ktrdr.Skip{Operation: testOp, Checkpoint: "second"}); err != nil || !cmp.Equal(next, older) {
 		t.Errorf("SkipCheckpoint = %+v, %v", next, err)
 	}
-	if next, err := client.SkipCheckpoint(ctx, ktrdr.Skip{Operation: testOp, Checkpoint: "first"}); err != nil || next != nil {
+	if next, err := cl.SkipCheckpoint(ctx, ktrdr.Skip{Operation: testOp, Checkpoint: "first"}); err != nil || next != nil {
 		t.Errorf("SkipCheckpoint = %+v, %v, want none", next, err)
 	}
 	for _, data := range [][]byte{{}, bytes.Repeat([]byte("weights "), 1<<17)} {
 		h := ktrdr.Hash(sha256.Sum256(data))
-		if err := client.PutBlob(ctx, claimed, h, int64(len(data)), bytes.NewReader(data)); err != nil {
+		if err := cl.PutBlob(ctx, claimed, h, int64(len(data)), bytes.NewReader(data)); err != nil {
 			t.Fatalf("PutBlob of %d bytes = %v", len(data), err)
 		}
-		blob, err := client.OpenBlob(ctx, h)
+		blob, err := cl.OpenBlob(ctx, h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,25 +128,25 @@ func TestClient_ErrorsKeepTheirCodes(t *testing.T) {
 		},
 		liveClaim: func(ktrdr.OperationID, ktrdr.Epoch) error { return ktrdr.Errorf(ktrdr.CodeStaleEpoch, "not live") },
 	})
-	client := newClient(t, st, ktrdr.ScopeWorker)
+	cl := newClient(t, st, ktrdr.ScopeWorker)
 	ctx := t.Context()
-	_, err := client.Heartbeat(ctx, ktrdr.Heartbeat{Worker: "w"})
+	_, err := cl.Heartbeat(ctx, ktrdr.Heartbeat{Worker: "w"})
 	wantCode(t, "heartbeat", err, ktrdr.CodeNotFound)
-	wantCode(t, "finish", client.Finish(ctx, ktrdr.Finished{Operation: testOp, Outcome: ktrdr.Completed}), ktrdr.CodeStaleEpoch)
-	wantCode(t, "blob", client.PutBlob(ctx, ktrdr.Claimed{Operation: testOp}, ktrdr.Hash{}, 5, strings.NewReader("hello")),
+	wantCode(t, "finish", cl.Finish(ctx, ktrdr.Finished{Operation: testOp, Outcome: ktrdr.Completed}), ktrdr.CodeStaleEpoch)
+	wantCode(t, "blob", cl.PutBlob(ctx, ktrdr.Claimed{Operation: testOp}, ktrdr.Hash{}, 5, strings.NewReader("hello")),
 		ktrdr.CodeStaleEpoch)
-	_, err = client.OpenBlob(ctx, ktrdr.Hash{})
+	_, err = cl.OpenBlob(ctx, ktrdr.Hash{})
 	wantCode(t, "missing blob", err, ktrdr.CodeNotFound)
-	_, err = client.Tokens(ctx)
+	_, err = cl.Tokens(ctx)
 	wantCode(t, "scope", err, ktrdr.CodeForbidden)
-	_, err = clientOf(t, st.url, "nonsense", ClientOptions{}).Workers(ctx)
+	_, err = clientOf(t, st.url, "nonsense", client.Options{}).Workers(ctx)
 	wantCode(t, "token", err, ktrdr.CodeUnauthorized)
 
 	st.stop()
-	_, err = client.Heartbeat(ctx, ktrdr.Heartbeat{Worker: "w"})
-	wantCode(t, "nobody there", err, ktrdr.CodeUnavailable)
-	_, err = client.Health(ctx)
-	wantCode(t, "nobody there", err, ktrdr.CodeUnavailable)
+	_, err = cl.Heartbeat(ctx, ktrdr.Heartbeat{Worker: "w"})
+	wantCode(t, "no server", err, ktrdr.CodeUnavailable)
+	_, err = cl.Health(ctx)
+	wantCode(t, "no server", err, ktrdr.CodeUnavailable)
 }
 
 func wantCode(t *testing.T, what string, err error, code ktrdr.Code) {
@@ -173,24 +175,24 @@ func TestClient_TakesNoOneElseForAServer(t *testing.T) {
 	}
 	for name, h := range answers {
 		other := httptest.NewServer(h)
-		client := clientOf(t, other.URL, "ktrdr_secret", ClientOptions{})
-		_, err := client.Workers(t.Context())
+		cl := clientOf(t, other.URL, "ktrdr_secret", client.Options{})
+		_, err := cl.Workers(t.Context())
 		wantCode(t, name, err, ktrdr.CodeUnavailable)
-		if _, err := client.Health(t.Context()); err == nil {
+		if _, err := cl.Health(t.Context()); err == nil {
 			t.Errorf("%s was taken for a healthy server", name)
 		}
 		if strings.Contains(err.Error(), "ktrdr_secret") {
 			t.Errorf("%s: the error holds the token: %v", name, err)
 		}
-		client.Close()
+		cl.Close()
 		other.Close()
 	}
 	if seen.Load() != nil {
 		t.Error("a redirect took the request to another host")
 	}
 	for _, bad := range []string{"", "127.0.0.1:8000", "ftp://host", "http://", "http://u:p@host", "http://host?x=1", "::"} {
-		if _, err := NewClient(bad, "", ClientOptions{}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
-			t.Errorf("NewClient(%q) = %v, want CodeInvalid", bad, err)
+		if _, err := client.New(bad, "", client.Options{}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+			t.Errorf("client.New(%q) = %v, want CodeInvalid", bad, err)
 		}
 	}
 }
@@ -206,10 +208,10 @@ func TestClient_GivesUpOnASilentServer(t *testing.T) {
 	}))
 	defer silent.Close()
 	defer close(hold)
-	client := clientOf(t, silent.URL, "", ClientOptions{Timeout: 50 * time.Millisecond})
-	_, err := client.Workers(t.Context())
+	cl := clientOf(t, silent.URL, "", client.Options{Timeout: 50 * time.Millisecond})
+	_, err := cl.Workers(t.Context())
 	wantCode(t, "call", err, ktrdr.CodeUnavailable)
-	blob, err := client.OpenBlob(t.Context(), ktrdr.Hash{})
+	blob, err := cl.OpenBlob(t.Context(), ktrdr.Hash{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +220,7 @@ func TestClient_GivesUpOnASilentServer(t *testing.T) {
 	_ = blob.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := client.Workers(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := cl.Workers(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled call = %v, want context.Canceled inside", err)
 	}
 }
@@ -238,7 +240,6 @@ func TestClient_NoticesABlobWithOtherBytes(t *testing.T) {
 func TestClient_CarriesAUsersCalls(t *testing.T) {
 	var query ktrdr.OperationQuery
 	var submitted ktrdr.NewOperation
-	var taken int
 	var key ktrdr.IdempotencyKey
 	st := serve(t, &fakeEngine{
 		list: func(q ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
@@ -249,43 +250,40 @@ func TestClient_CarriesAUsersCalls(t *testing.T) {
 		},
 		submit: func(op ktrdr.NewOperation, k ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
 			submitted, key = op, k
-			if taken++; taken == 1 {
-				return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "the id is taken")
-			}
 			return ktrdr.Operation{ID: op.ID, Status: ktrdr.Pending}, nil
 		},
 		setPaused: func(bool) error { return nil },
 		cleanup:   func(time.Duration) (int, int, error) { return 1, 2, nil },
 	})
-	client, ctx := newClient(t, st, ktrdr.ScopeAdmin), t.Context()
+	cl, ctx := newClient(t, st, ktrdr.ScopeAdmin), t.Context()
 
 	want := ktrdr.OperationQuery{
 		Status: []ktrdr.Status{ktrdr.Failed, ktrdr.Running}, Type: []ktrdr.Type{ktrdr.Dummy}, ActiveOnly: true, Roots: true, Resumable: true,
 		Parent: testOp, Brief: true, Sort: ktrdr.Ended, Limit: 3, Cursor: "a b&c",
 	}
-	page, err := client.List(ctx, want)
+	page, err := cl.List(ctx, want)
 	if err != nil || len(page.Operations) != 1 || page.Next != "n" || !cmp.Equal(want, query) {
 		t.Errorf("List = %+v, %v; query = %+v", page, err, query)
 	}
-	started, err := client.StartDummy(ctx, dummy.Spec{Steps: 4}, "key")
+	started, err := cl.StartDummy(ctx, dummy.Spec{Steps: 4}, "key")
 	if err != nil || started.Operation != submitted.ID || !strings.HasSuffix(key.Key, " key") {
 		t.Errorf("StartDummy = %+v, %v; key = %q", started, err, key.Key)
 	}
-	if err := client.SetPaused(ctx, true); err != nil {
+	if err := cl.SetPaused(ctx, true); err != nil {
 		t.Error(err)
 	}
-	if out, err := client.Cleanup(ctx, time.Hour); err != nil || out != (CleanupReply{1, 2}) {
+	if out, err := cl.Cleanup(ctx, time.Hour); err != nil || out != (api.CleanupReply{Checkpoints: 1, Blobs: 2}) {
 		t.Errorf("Cleanup = %+v, %v", out, err)
 	}
-	secret, token, err := client.CreateToken(ctx, "x", ktrdr.ScopeRead)
+	secret, token, err := cl.CreateToken(ctx, "x", ktrdr.ScopeRead)
 	if err != nil || HashToken(secret) != st.engine.tokens[len(st.engine.tokens)-1].Hash {
 		t.Errorf("CreateToken = %v, %+v, %v", secret, token, err)
 	}
-	if err := client.RevokeToken(ctx, token.ID); err != nil {
+	if err := cl.RevokeToken(ctx, token.ID); err != nil {
 		t.Error(err)
 	}
-	wantCode(t, "revoke nobody", client.RevokeToken(ctx, "tok_x"), ktrdr.CodeNotFound)
-	if h, err := clientOf(t, st.url, "", ClientOptions{}).Health(ctx); err != nil || h.Status != "ok" {
+	wantCode(t, "revoke an unknown token", cl.RevokeToken(ctx, "tok_x"), ktrdr.CodeNotFound)
+	if h, err := clientOf(t, st.url, "", client.Options{}).Health(ctx); err != nil || h.Status != "ok" {
 		t.Errorf("Health = %+v, %v", h, err)
 	}
 }
@@ -316,10 +314,10 @@ func TestClient_FollowsAnOperationThroughBrokenConnections(t *testing.T) {
 
 func TestClient_FollowingEndsAtOnceWithoutAServerAndWithAnError(t *testing.T) {
 	st := serve(t, &fakeEngine{operation: known})
-	client := newClient(t, st, ktrdr.ScopeRead)
+	cl := newClient(t, st, ktrdr.ScopeRead)
 	follow := func(id ktrdr.OperationID) (err error) {
 		n := 0
-		for _, err = range client.FollowEvents(t.Context(), id, ktrdr.Cursor{}) {
+		for _, err = range cl.FollowEvents(t.Context(), id, ktrdr.Cursor{}) {
 			n++
 		}
 		if n != 1 {
@@ -342,13 +340,13 @@ func followFromNow(t *testing.T, past []ktrdr.Event) {
 	t.Helper()
 	st := serve(t, &fakeEngine{})
 	st.engine.happen(past...)
-	client := newClient(t, st, ktrdr.ScopeRead)
+	cl := newClient(t, st, ktrdr.ScopeRead)
 	seen := make(chan ktrdr.Event)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for e, err := range client.FollowEvents(ctx, "", ktrdr.Cursor{}) {
+		for e, err := range cl.FollowEvents(ctx, "", ktrdr.Cursor{}) {
 			if err != nil {
 				t.Errorf("error = %v", err)
 				return
@@ -376,12 +374,12 @@ func TestClient_TrustsOnlyTheGivenAuthority(t *testing.T) {
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certs.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clientOf(t, st.url, "", ClientOptions{CAFile: file}).Health(t.Context()); err != nil {
+	if _, err := clientOf(t, st.url, "", client.Options{CAFile: file}).Health(t.Context()); err != nil {
 		t.Errorf("with the authority: %v", err)
 	}
-	_, err := clientOf(t, st.url, "", ClientOptions{}).Health(t.Context())
+	_, err := clientOf(t, st.url, "", client.Options{}).Health(t.Context())
 	wantCode(t, "without it", err, ktrdr.CodeUnavailable)
-	if _, err := NewClient(st.url, "", ClientOptions{CAFile: filepath.Join(t.TempDir(), "none")}); err == nil {
+	if _, err := client.New(st.url, "", client.Options{CAFile: filepath.Join(t.TempDir(), "none")}); err == nil {
 		t.Error("a missing authority was accepted")
 	}
 }

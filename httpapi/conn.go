@@ -6,15 +6,16 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"sync"
 )
 
 // conn is a connection on which an answer can leave in one system call.
 // net/http writes 4 KB at a time, and a checkpoint is often a little more: it
-// would wake whoever waits for it twice.
+// would wake the client twice.
 type conn struct {
 	net.Conn
 	gathered *bytes.Buffer // holds writes back; nil while they pass
-	visitor  *visitor      // its place
+	place    *place        // in the limiter
 	release  func()        // gives the place back
 }
 
@@ -61,15 +62,41 @@ func connOf(r *http.Request) (c *conn, ok bool) {
 	return c, ok
 }
 
-// visitorOf is the place of a request's connection; nil in tests without one.
-func visitorOf(r *http.Request) *visitor {
+// placeOf is the place of a request's connection; nil in tests without one.
+func placeOf(r *http.Request) *place {
 	switch c := r.Context().Value(connKey{}).(type) {
 	case *conn:
-		return c.visitor
+		return c.place
 	case *tls.Conn:
 		if under, ok := c.NetConn().(*conn); ok {
-			return under.visitor
+			return under.place
 		}
 	}
 	return nil
+}
+
+// capped accepts connections. The limiter finds each a place; a connection that
+// has none yet waits, and with it all later ones.
+type capped struct {
+	net.Listener
+	limiter *limiter
+	once    sync.Once
+}
+
+func (l *capped) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	p, err := l.limiter.enter(accepted)
+	if err != nil {
+		_ = accepted.Close()
+		return nil, err
+	}
+	return &conn{Conn: accepted, place: p, release: func() { l.limiter.leave(p) }}, nil
+}
+
+func (l *capped) Close() error {
+	l.once.Do(l.limiter.close)
+	return l.Listener.Close()
 }

@@ -62,7 +62,7 @@ func TestConn_IsClosedWhenAnAnswerDidNotLeave(t *testing.T) {
 	}
 }
 
-func TestServer_SendsAWholeAnswerInOneWrite(t *testing.T) {
+func TestServer_SendsAnAnswerInOneWrite(t *testing.T) {
 	for situation, size := range map[string]int{"small": 10, "over net/http's buffer": 6 << 10, "far over it": 50 << 10} {
 		text := strings.Repeat("x", size)
 		st := serve(t, &fakeEngine{operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {

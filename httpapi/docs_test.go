@@ -16,7 +16,7 @@ func TestDocs_RoutesAreThoseOfTheServer(t *testing.T) {
 	}
 	missing := map[string]bool{}
 	for _, r := range table() {
-		missing[r.about().method+" "+r.about().path] = true
+		missing[r.about().Method+" "+r.about().Path] = true
 	}
 	exists := len(missing)
 	for _, m := range docRoute.FindAllStringSubmatch(string(text), -1) {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,39 +11,15 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 const (
-	contentEvents = "text/event-stream"
-
-	streamPoll   = time.Second           // hints may get lost; this is the truth
-	streamPause  = 20 * time.Millisecond // between two looks, however many hints come
-	streamBeat   = 15 * time.Second      // a comment, so that both sides see that the other is there
-	streamStall  = time.Minute           // a reader that takes nothing for so long is gone
-	streamPage   = 500
-	streamEnding = "end"
+	streamPoll  = time.Second           // hints may get lost; this is the truth
+	streamPause = 20 * time.Millisecond // between two looks, however many hints come
+	streamStall = time.Minute           // a reader that takes nothing for so long is gone
+	streamPage  = 500
 )
-
-func eventRoutes() []row {
-	stream := func(sp spec) spec {
-		sp.stream, sp.produces = true, contentEvents
-		sp.headers = []param{{name: headerEventID, kind: kindString, doc: "the id of the last event received; the stream goes on after it"}}
-		return sp
-	}
-	return []row{
-		&plain{
-			stream(get("/api/v1/operations/{id}/events", "An operation's events from the beginning, as a stream or, with Accept: "+
-				"application/json, as pages",
-				paramAfter, paramKind,
-				param{name: "until_terminal", kind: kindBoolean, doc: "end with an event named end when the operation has ended"})),
-			(*Server).operationEvents,
-		},
-		&plain{
-			stream(get("/api/v1/events", "All events from now on unless told from where, as a stream or, with Accept: application/json, as pages",
-				paramAfter, paramKind)), (*Server).allEvents,
-		},
-	}
-}
 
 // eventStream is one reader of the event log. It holds nothing while it
 // writes: no cursor, no transaction, no page but its own. A slow reader lags.
@@ -57,31 +34,26 @@ type eventStream struct {
 	ended  ktrdr.EventKind // how it ended, as far as the stream has told; "" when it has not
 }
 
-func (s *Server) operationEvents(c *call) error {
-	op, err := s.operation(c, none{})
+func (s *Server) operationEvents(c *call, in api.OperationEventsRequest) error {
+	op, err := s.engine.Operation(c.Context(), in.ID)
 	if err != nil {
 		return err
 	}
-	after, _, err := c.eventCursor()
+	after, _, err := eventCursor(in.EventsRequest)
 	if err != nil {
 		return err
 	}
-	st := &eventStream{
-		events: s.engine, c: c, op: op.ID, kinds: c.query.eventKinds("kind"), after: after, until: c.query.flag("until_terminal"),
-	}
-	if c.query.err != nil {
-		return c.query.err
-	}
+	st := &eventStream{events: s.engine, c: c, op: op.ID, kinds: in.Kinds, after: after, until: in.UntilTerminal}
 	if st.until {
 		if err := st.catchUp(c.Context()); err != nil {
 			return err
 		}
 	}
-	return s.stream(st)
+	return s.sendEvents(st)
 }
 
-func (s *Server) allEvents(c *call) error {
-	after, given, err := c.eventCursor()
+func (s *Server) allEvents(c *call, in api.EventsRequest) error {
+	after, given, err := eventCursor(in)
 	if err != nil {
 		return err
 	}
@@ -90,19 +62,22 @@ func (s *Server) allEvents(c *call) error {
 			return err
 		}
 	}
-	st := &eventStream{events: s.engine, c: c, kinds: c.query.eventKinds("kind"), after: after}
-	if c.query.err != nil {
-		return c.query.err
+	return s.sendEvents(&eventStream{events: s.engine, c: c, kinds: in.Kinds, after: after})
+}
+
+// sendEvents answers with a page, if the reader asks for JSON, or with a stream.
+// Its first id lets a reader whose connection breaks before the first event come
+// back to this place.
+func (s *Server) sendEvents(st *eventStream) error {
+	if st.c.Request.Header.Get("Accept") == api.ContentJSON {
+		return st.page()
 	}
-	return s.stream(st)
+	return s.stream(st.c, st, "id: "+st.after.String()+"\n", streamPoll)
 }
 
 // eventCursor returns where the reader stopped the last time.
-func (c *call) eventCursor() (after ktrdr.Cursor, given bool, err error) {
-	text := c.Request.Header.Get(headerEventID)
-	if text == "" {
-		text = c.query.Get("after")
-	}
+func eventCursor(in api.EventsRequest) (after ktrdr.Cursor, given bool, err error) {
+	text := cmp.Or(in.LastEvent, in.After)
 	if after, err = ktrdr.ParseCursor(text); err != nil {
 		return after, false, malformed("%w", err)
 	}
@@ -154,63 +129,74 @@ func (st *eventStream) page() error {
 	if len(events) > 0 && before(next, events[len(events)-1].Cursor) {
 		next = events[len(events)-1].Cursor
 	}
-	e := envelope{Success: true, Data: listed(events)}
+	e := api.Envelope{Success: true, Data: listed(events)}
 	if next != (ktrdr.Cursor{}) {
 		e.Next = next.String()
 	}
 	return st.c.send(http.StatusOK, e)
 }
 
-// stream writes events until the reader, the operation or the server ends.
-func (s *Server) stream(st *eventStream) error {
-	if st.c.Request.Header.Get("Accept") == contentJSON {
-		return st.page()
-	}
-	closed, err := s.openStream()
-	if err != nil {
-		return err
-	}
-	defer closed()
+// feed is what a stream sends.
+type feed interface {
+	// next appends the newest events. more says that there are others already,
+	// over that there will be no others.
+	next(ctx context.Context, buf *bytes.Buffer) (more, over bool, err error)
+}
 
-	ctx := st.c.Context()
-	hint := st.events.Changed()
-	page, err := st.read(ctx)
+// stream sends a feed until it, the reader or the server ends.
+func (s *Server) stream(c *call, f feed, first string, poll time.Duration) error {
+	if s.streams.Add(1) > s.maxStreams {
+		s.streams.Add(-1)
+		return ktrdr.Errorf(ktrdr.CodeUnavailable,
+			"%d event streams are open, which is as many as this server serves; close one or try again later", s.maxStreams)
+	}
+	defer s.streams.Add(-1)
+	ctx, buf := c.Context(), bytes.NewBufferString("retry: 1000\n"+first+"\n")
+	hint := s.engine.Changed()
+	more, over, err := f.next(ctx, buf)
 	if err != nil {
 		return err // there is still time for a proper answer
 	}
-	st.c.Header().Set("Content-Type", contentEvents)
-	st.c.WriteHeader(http.StatusOK)
-	if st.c.Method == http.MethodHead {
+	c.Header().Set("Content-Type", api.ContentEvents)
+	c.WriteHeader(http.StatusOK)
+	if c.Method == http.MethodHead {
 		return nil
 	}
-	// The first id lets a reader whose connection breaks before the first
-	// event come back to this place.
-	buf := bytes.NewBufferString("retry: 1000\nid: " + st.after.String() + "\n\n")
-	beat := time.NewTicker(streamBeat)
+	beat := time.NewTicker(api.StreamBeat)
 	defer beat.Stop()
-	for {
-		for _, e := range page {
-			if err := st.append(buf, e); err != nil {
-				return err
-			}
-		}
-		if before(st.after, st.passed) {
-			st.after = st.passed
-		}
-		drained := len(page) < streamPage
-		over := drained && st.until && st.ended != ""
-		if over {
-			fmt.Fprintf(buf, "event: %s\ndata: {\"operation_id\":%q,\"kind\":%q}\n\n", streamEnding, st.op, st.ended)
-		}
-		if !st.c.flushStream(buf) || over || drained && !st.c.awaitChange(hint, beat.C, streamPoll, buf) {
-			return nil
-		}
-		hint = st.events.Changed() // taken before looking, so that nothing between is missed
+	for c.flushStream(buf) && !over && (more || c.awaitChange(hint, beat.C, poll, buf)) {
+		hint = s.engine.Changed() // taken before the read, so that no change between is missed
 		away := err != nil
-		if page, err = st.read(ctx); err != nil && !away && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "event stream waits for the store", "op", st.op, "err", err)
+		if more, over, err = f.next(ctx, buf); err != nil && !away && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "event stream waits for the store", "path", c.URL.Path, "err", err)
 		}
 	}
+	return nil
+}
+
+// next implements feed.
+func (st *eventStream) next(ctx context.Context, buf *bytes.Buffer) (more, over bool, err error) {
+	page, err := st.read(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	for _, e := range page {
+		data, err := json.Marshal(e)
+		if err != nil {
+			return false, false, fmt.Errorf("event %s: %w", e.Cursor, err)
+		}
+		fmt.Fprintf(buf, "id: %s\nevent: %s\ndata: %s\n\n", e.Cursor, e.Kind, data)
+		st.after = e.Cursor
+		st.note(e)
+	}
+	if before(st.after, st.passed) {
+		st.after = st.passed
+	}
+	more = len(page) == streamPage
+	if over = !more && st.until && st.ended != ""; over {
+		fmt.Fprintf(buf, "event: %s\ndata: {\"operation_id\":%q,\"kind\":%q}\n\n", api.EventEnd, st.op, st.ended)
+	}
+	return more, over, nil
 }
 
 // read reads the next page. Where a filter leaves events out, what it has passed
@@ -253,27 +239,6 @@ func (st *eventStream) readUntil(ctx context.Context, q ktrdr.EventQuery) (kept 
 		full = len(events) == q.Limit
 	}
 	return kept, nil
-}
-
-func (st *eventStream) append(buf *bytes.Buffer, e ktrdr.Event) error {
-	data, err := json.Marshal(e)
-	if err != nil {
-		return fmt.Errorf("event %s: %w", e.Cursor, err)
-	}
-	fmt.Fprintf(buf, "id: %s\nevent: %s\ndata: %s\n\n", e.Cursor, e.Kind, data)
-	st.after = e.Cursor
-	st.note(e)
-	return nil
-}
-
-// openStream counts a stream; closed counts it out.
-func (s *Server) openStream() (closed func(), err error) {
-	if s.streams.Add(1) > s.maxStreams {
-		s.streams.Add(-1)
-		return nil, ktrdr.Errorf(ktrdr.CodeUnavailable,
-			"%d event streams are open, which is as many as this server serves; close one or try again later", s.maxStreams)
-	}
-	return func() { s.streams.Add(-1) }, nil
 }
 
 // flushStream writes what buf holds to the reader of a stream; false means that

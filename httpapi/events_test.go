@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 // reader reads an event stream one event at a time.
@@ -35,11 +36,26 @@ func (st *site) open(t *testing.T, path string, options ...func(*http.Request)) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = res.Body.Close() })
-	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != contentEvents {
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != api.ContentEvents {
 		body, _ := io.ReadAll(res.Body)
 		t.Fatalf("%s = %d %s: %s", path, res.StatusCode, res.Header.Get("Content-Type"), body)
 	}
 	return &reader{t, res, bufio.NewScanner(res.Body)}
+}
+
+// streamed is one event as it came.
+type streamed struct{ id, kind, data string }
+
+func (e *streamed) read(line string) {
+	name, value, _ := strings.Cut(line, ": ")
+	switch name {
+	case "id":
+		e.id = value
+	case "event":
+		e.kind = value
+	case "data":
+		e.data = value
+	}
 }
 
 // next returns the next event that carries data; false when the stream ended.
@@ -96,9 +112,9 @@ func TestEvents_GoOnAfterTheLastOneSeen(t *testing.T) {
 	st.engine.happen(event(ktrdr.EventCheckpoint), event(ktrdr.EventCompleted))
 
 	for name, r := range map[string]*reader{
-		"by header": st.open(t, opEvents, header(headerEventID, last.id)),
+		"by header": st.open(t, opEvents, header(api.HeaderEventID, last.id)),
 		"by query":  st.open(t, opEvents+"?after="+last.id),
-		"by both":   st.open(t, opEvents+"?after=0-0", header(headerEventID, last.id)),
+		"by both":   st.open(t, opEvents+"?after=0-0", header(api.HeaderEventID, last.id)),
 	} {
 		if got, _ := r.kinds(2); !slices.Equal(got, []string{"checkpoint", "completed"}) {
 			t.Errorf("%s: events = %v, want exactly those not seen", name, got)
@@ -168,7 +184,8 @@ func TestEvents_RefusalsComeAsEnvelopes(t *testing.T) {
 	st := serve(t, &fakeEngine{operation: known}, func(c *Config) { c.MaxStreams = 1 })
 	refusedWith(t, "unknown", st.send(t, http.MethodGet, "/api/v1/operations/op_x/events", ""), "", http.StatusNotFound, ktrdr.CodeNotFound)
 	for _, bad := range []string{"nonsense", "1", "-1-2", "1-2-3x"} {
-		refusedWith(t, bad, st.send(t, http.MethodGet, opEvents, "", header(headerEventID, bad)), "", http.StatusBadRequest, ktrdr.CodeInvalid)
+		refusedWith(t, bad, st.send(t, http.MethodGet, opEvents, "", header(api.HeaderEventID, bad)), "", http.StatusBadRequest,
+			ktrdr.CodeInvalid)
 	}
 	first := st.open(t, "/api/v1/events")
 	full := st.send(t, http.MethodGet, "/api/v1/events", "")

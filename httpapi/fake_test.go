@@ -19,6 +19,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/compute"
+	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/thread"
 )
 
@@ -91,15 +95,14 @@ func (f *fakeEngine) SkipCheckpoint(_ context.Context, s ktrdr.Skip) (*ktrdr.Sto
 	return f.skip(s)
 }
 
-func (f *fakeEngine) Submit(_ context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
-	return f.submit(op, key)
-}
-
 func (f *fakeEngine) SubmitAll(_ context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) (made []ktrdr.Operation,
 	err error,
 ) {
-	for i, op := range ops {
-		one, err := f.submit(op, keys[i])
+	for i := range ops {
+		if keys[i].Key != "" {
+			ops[i].ID = ktrdr.NewOperationID(ops[i].Type, time.Now())
+		}
+		one, err := f.submit(ops[i], keys[i])
 		if err != nil {
 			return nil, err
 		}
@@ -298,6 +301,8 @@ type site struct {
 
 const testOp ktrdr.OperationID = "op_dummy_20260101_000000_abcdef01"
 
+var testTypes = ktrdr.MergeTypes(dummy.Types(), compute.Types(), research.Types())
+
 // serve starts a server that ends with the test.
 func serve(t testing.TB, engine *fakeEngine, change ...func(*Config)) *site {
 	t.Helper()
@@ -308,7 +313,7 @@ func serve(t testing.TB, engine *fakeEngine, change ...func(*Config)) *site {
 		engine.tokens = append(engine.tokens, token)
 	}
 	c := Config{
-		Engine: engine, Desk: &fakeDesk{}, Research: &fakeResearch{}, Resilience: &fakeResilience{}, Auth: true,
+		Types: testTypes, Engine: engine, Desk: &fakeDesk{}, Research: &fakeResearch{}, Resilience: &fakeResilience{}, Auth: true,
 		Log: slog.New(slog.NewTextHandler(st.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, f := range change {
@@ -353,7 +358,7 @@ type answer struct {
 	parsed struct {
 		Success *bool           `json:"success"`
 		Data    json.RawMessage `json:"data"`
-		Error   *failure        `json:"error"`
+		Error   *api.Failure    `json:"error"`
 		Next    string          `json:"next_cursor"`
 	}
 }
@@ -378,7 +383,7 @@ func (st *site) send(t testing.TB, method, path, body string, options ...func(*h
 	}
 	as(st, ktrdr.ScopeAdmin)(req)
 	if body != "" {
-		req.Header.Set("Content-Type", contentJSON)
+		req.Header.Set("Content-Type", api.ContentJSON)
 	}
 	for _, o := range options {
 		o(req)
@@ -427,8 +432,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// connections is a listener that remembers whom it let in, and counts how
-// often they are written to.
+// connections is a listener that remembers its connections, and counts
+// how often they are written to.
 type connections struct {
 	net.Listener
 	writes atomic.Int64

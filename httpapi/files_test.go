@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 func TestFiles_OfACompactedOperationAreComputedForTheReader(t *testing.T) {
@@ -28,7 +29,7 @@ func TestFiles_OfACompactedOperationAreComputedForTheReader(t *testing.T) {
 		return bytes, nil
 	}}
 	st := serve(t, engine, func(c *Config) { c.Desk = desk })
-	var got Results
+	var got api.Results
 	a := st.send(t, http.MethodGet, "/api/v1/operations/"+string(testOp)+"/results", "")
 	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || !got.Compacted || len(got.Artifacts) != 1 {
 		t.Fatalf("%d %s", a.status, a.body)

@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -27,34 +27,27 @@ func (s *Server) guard(c *call) error {
 	if err != nil {
 		return malformed("the URL's query cannot be read")
 	}
-	c.query = values{Values: query}
+	c.query = query
 	if query.Has("token") || query.Has("access_token") {
 		return ktrdr.Errorf(ktrdr.CodeUnauthorized,
 			"a token does not belong into a URL, where logs and histories keep it; send the header Authorization: Bearer …")
 	}
-	if c.spec.public {
+	if c.spec.Public {
 		return nil
 	}
 	if c.token, err = s.authenticate(c.Request); err != nil {
 		return err
 	}
-	if !c.spec.admits(c.token.Scope) {
+	if !c.spec.Admits(c.token.Scope) {
 		return ktrdr.Errorf(ktrdr.CodeForbidden, "a token of scope %s may not do this; use one of scope %s", c.token.Scope,
-			text.List(c.spec.scopeNames(), "or"))
+			text.List(scopeNames(c.spec), "or"))
 	}
 	return nil
 }
 
-func (sp *spec) admits(have ktrdr.Scope) bool {
-	return have == ktrdr.ScopeAdmin || slices.Contains(sp.scopes, have)
-}
-
-func (sp *spec) scopeNames() []string {
-	names := []string{string(ktrdr.ScopeAdmin)}
-	for _, scope := range sp.scopes {
-		names = append(names, string(scope))
-	}
-	return names
+// scopeNames are the scopes that may call a route.
+func scopeNames(sp *api.Spec) []string {
+	return text.Strings(append([]ktrdr.Scope{ktrdr.ScopeAdmin}, sp.Scopes...))
 }
 
 // setSecurityHeaders keeps answers out of caches, frames and other sites'

@@ -1,91 +1,38 @@
 package httpapi
 
 import (
-	"net/http"
+	"cmp"
 
-	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/resilience"
 )
 
-// The routes of trainings, backtests and imports, and of what they are made
-// from.
-func labRoutes() []row {
-	const start = "Train a strategy's network: a durable operation whose result is a model and its figures"
-	return []row{
-		on(post("/api/v1/training/start", start).makes(http.StatusAccepted), (*Server).startTraining),
-		on(post("/api/v1/trainings/start", start+" (the same as /training/start)").makes(http.StatusAccepted), (*Server).startTraining),
-		on(post("/api/v1/backtests/start", "Trade a model's decisions on past bars: none that it was trained on, and none of the holdout, "+
-			"unless asked otherwise").makes(http.StatusAccepted), (*Server).startBacktest),
-		on(post("/api/v1/predictions", "Ask a model about the newest bars before the holdout; with open_holdout about those of the holdout "+
-			"too, which is a look"), (*Server).predict),
-		on(post("/api/v1/data/load", "Import a price file into the library").makes(http.StatusAccepted), (*Server).startDataLoad),
-		on(get("/api/v1/models", "Trained models, newest first", paramLimit, paramCursor), (*Server).models),
-		on(get("/api/v1/strategies", "Strategies that can be named"), (*Server).strategies),
-		on(get("/api/v1/indicators", "Indicators that strategies may use"), (*Server).indicators),
-		on(get("/api/v1/data", "Series of bars in the library, with their markets"), (*Server).series),
-		on(post("/api/v1/data/market", "Say to which market a series of the library belongs"), (*Server).decideMarket),
+func (s *Server) models(c *call, in api.Page) (models []jobs.TrainedModel, err error) {
+	models, c.next, err = s.desk.Models(c.Context(), cmp.Or(in.Limit, smallPage), in.Cursor)
+	return models, err
+}
+
+func (s *Server) deleteSeries(c *call, in api.SeriesRequest) (jobs.DeletedSeries, error) {
+	gone, err := s.desk.DeleteSeries(c.Context(), in.Symbol, in.Timeframe)
+	if err == nil {
+		s.log.InfoContext(c.Context(), "series deleted", "symbol", gone.Symbol, "timeframe", gone.Timeframe, "by", c.token.ID)
 	}
+	return gone, err
 }
 
-func (s *Server) startTraining(c *call, in jobs.TrainingRequest) (Started, error) {
-	order, err := s.desk.Training(c.Context(), in)
-	return s.place(c, order, err)
-}
-
-func (s *Server) startBacktest(c *call, in jobs.BacktestRequest) (Started, error) {
-	order, err := s.desk.Backtest(c.Context(), in)
-	return s.place(c, order, err)
-}
-
-func (s *Server) predict(c *call, in jobs.PredictionRequest) (jobs.Prediction, error) {
-	return s.desk.Predict(c.Context(), in)
-}
-
-func (s *Server) startDataLoad(c *call, in jobs.DataLoadRequest) (Started, error) {
-	order, err := s.desk.DataLoad(c.Context(), in)
-	return s.place(c, order, err)
-}
-
-// place submits what the desk made of a request.
-func (s *Server) place(c *call, o jobs.Order, err error) (Started, error) {
-	if err != nil {
-		return Started{}, err
+func (s *Server) renameSeries(c *call, in jobs.RenameRequest) ([]jobs.LibrarySeries, error) {
+	list, err := s.desk.RenameSeries(c.Context(), in)
+	if err == nil {
+		s.log.InfoContext(c.Context(), "series renamed", "symbol", in.Symbol, "new_symbol", in.NewSymbol, "by", c.token.ID)
 	}
-	started, err := s.start(c, o.Operation)
-	started.Warnings = o.Warnings
-	return started, err
+	return list, err
 }
 
-// modelsPage is the length of a page for which none was asked.
-const modelsPage = 100
-
-func (s *Server) models(c *call, _ none) ([]jobs.Model, error) {
-	limit := c.query.count("limit", maxPage)
-	if c.query.err != nil {
-		return nil, c.query.err
+func (s *Server) resetBreaker(c *call, in api.BreakerRequest) (resilience.Decided, error) {
+	if in.State != "" {
+		return resilience.Decided{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a reset closes the breaker: leave out the state, or use force")
 	}
-	if limit == 0 {
-		limit = modelsPage
-	}
-	models, next, err := s.desk.Models(c.Context(), limit, c.query.Get("cursor"))
-	c.next = next
-	return listed(models), err
-}
-
-func (s *Server) strategies(c *call, _ none) ([]jobs.Strategy, error) {
-	list, err := s.desk.Strategies(c.Context())
-	return listed(list), err
-}
-
-func (s *Server) indicators(*call, none) ([]indicator.Description, error) {
-	return s.desk.Indicators(), nil
-}
-
-func (s *Server) series(c *call, _ none) ([]jobs.Series, error) {
-	list, err := s.desk.Series(c.Context())
-	return listed(list), err
-}
-
-func (s *Server) decideMarket(c *call, in jobs.MarketRequest) (jobs.Series, error) {
-	return s.desk.DecideMarket(c.Context(), in)
+	return s.resilience.ResetBreaker(c.Context(), in.Name, in.HumanDecision)
 }

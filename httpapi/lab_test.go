@@ -9,20 +9,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/jobs"
-
-	"github.com/ktrdr/ktrdr"
 )
 
 // fakeDesk answers as its functions do; the others it does not need.
 type fakeDesk struct {
-	training func(jobs.TrainingRequest) (jobs.Order, error)
-	backtest func(jobs.BacktestRequest) (jobs.Order, error)
-	load     func(jobs.DataLoadRequest) (jobs.Order, error)
+	training func(jobs.TrainingRequest) (jobs.Accepted, error)
+	backtest func(jobs.BacktestRequest) (jobs.Accepted, error)
+	load     func(jobs.DataLoadRequest) (jobs.Accepted, error)
 	predict  func(jobs.PredictionRequest) (jobs.Prediction, error)
-	models   func(limit int, cursor string) ([]jobs.Model, string, error)
+	models   func(limit int, cursor string) ([]jobs.TrainedModel, string, error)
 	columns  func(ktrdr.Operation, jobs.Page) (jobs.Columns, error)
 	made     func(ktrdr.Operation, string) ([]byte, error)
 	pinned   func(ktrdr.OperationID, bool) (ktrdr.Operation, error)
@@ -36,15 +36,15 @@ func (f *fakeDesk) Pin(_ context.Context, id ktrdr.OperationID, pinned bool) (kt
 	return f.pinned(id, pinned)
 }
 
-func (f *fakeDesk) Training(_ context.Context, r jobs.TrainingRequest) (jobs.Order, error) {
+func (f *fakeDesk) Training(_ context.Context, r jobs.TrainingRequest) (jobs.Accepted, error) {
 	return f.training(r)
 }
 
-func (f *fakeDesk) Backtest(_ context.Context, r jobs.BacktestRequest) (jobs.Order, error) {
+func (f *fakeDesk) Backtest(_ context.Context, r jobs.BacktestRequest) (jobs.Accepted, error) {
 	return f.backtest(r)
 }
 
-func (f *fakeDesk) DataLoad(_ context.Context, r jobs.DataLoadRequest) (jobs.Order, error) {
+func (f *fakeDesk) DataLoad(_ context.Context, r jobs.DataLoadRequest) (jobs.Accepted, error) {
 	return f.load(r)
 }
 
@@ -52,7 +52,7 @@ func (f *fakeDesk) Predict(_ context.Context, r jobs.PredictionRequest) (jobs.Pr
 	return f.predict(r)
 }
 
-func (f *fakeDesk) Models(_ context.Context, limit int, cursor string) ([]jobs.Model, string, error) {
+func (f *fakeDesk) Models(_ context.Context, limit int, cursor string) ([]jobs.TrainedModel, string, error) {
 	return f.models(limit, cursor)
 }
 
@@ -65,8 +65,8 @@ func (f *fakeDesk) DeleteSeries(_ context.Context, symbol, timeframe string) (jo
 	return jobs.DeletedSeries{Symbol: symbol, Timeframe: timeframe, Series: 2}, nil
 }
 
-func (f *fakeDesk) RenameSeries(_ context.Context, r jobs.RenameRequest) ([]jobs.Series, error) {
-	return []jobs.Series{{Symbol: r.NewSymbol}}, nil
+func (f *fakeDesk) RenameSeries(_ context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error) {
+	return []jobs.LibrarySeries{{Symbol: r.NewSymbol}}, nil
 }
 
 func (f *fakeDesk) AddStrategy(_ context.Context, r jobs.StrategyRequest) (jobs.Strategy, error) {
@@ -77,12 +77,12 @@ func (f *fakeDesk) DeleteStrategy(_ context.Context, name string) error {
 	return ktrdr.Errorf(ktrdr.CodeNotFound, "no strategy %s", name)
 }
 
-func (f *fakeDesk) Series(context.Context) ([]jobs.Series, error) {
-	return []jobs.Series{{Symbol: "EURUSD"}}, nil
+func (f *fakeDesk) Series(context.Context) ([]jobs.LibrarySeries, error) {
+	return []jobs.LibrarySeries{{Symbol: "EURUSD"}}, nil
 }
 
-func (f *fakeDesk) DecideMarket(_ context.Context, r jobs.MarketRequest) (jobs.Series, error) {
-	return jobs.Series{Symbol: r.Symbol, Timeframe: r.Timeframe, Market: "mkt_1", MarketReason: "same market as " + r.SameMarketAs}, nil
+func (f *fakeDesk) DecideMarket(_ context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error) {
+	return jobs.LibrarySeries{Symbol: r.Symbol, Timeframe: r.Timeframe, Market: "mkt_1", MarketReason: "same market as " + r.SameMarketAs}, nil
 }
 
 func (f *fakeDesk) Columns(_ context.Context, op ktrdr.Operation, q jobs.Page) (jobs.Columns, error) {
@@ -93,11 +93,11 @@ func TestLab_StartsWhatTheDeskMakesOfARequest(t *testing.T) {
 	seed := uint64(7)
 	want := jobs.TrainingRequest{StrategyName: "rsi", Symbol: "EURUSD", StartDate: "2020-01-01", Seed: &seed}
 	made := ktrdr.NewOperation{Type: ktrdr.Training, Spec: json.RawMessage(`{"a":1}`)}
-	desk := &fakeDesk{training: func(r jobs.TrainingRequest) (jobs.Order, error) {
+	desk := &fakeDesk{training: func(r jobs.TrainingRequest) (jobs.Accepted, error) {
 		if !reflect.DeepEqual(r, want) {
 			t.Errorf("request %+v, want %+v", r, want)
 		}
-		return jobs.Order{Operation: made, Warnings: []string{"no input uses it"}}, nil
+		return jobs.Accepted{Operation: made, Warnings: []string{"no input uses it"}}, nil
 	}}
 	engine := &fakeEngine{submit: func(op ktrdr.NewOperation, _ ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
 		if string(op.Spec) != string(made.Spec) {
@@ -108,7 +108,7 @@ func TestLab_StartsWhatTheDeskMakesOfARequest(t *testing.T) {
 	st := serve(t, engine, func(c *Config) { c.Desk = desk })
 	for _, path := range []string{"/api/v1/training/start", "/api/v1/trainings/start"} {
 		a := st.send(t, http.MethodPost, path, `{"strategy_name":"rsi","symbol":"EURUSD","start_date":"2020-01-01","seed":7}`)
-		var got Started
+		var got api.Started
 		if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusAccepted || got.Operation != testOp ||
 			len(got.Warnings) != 1 {
 			t.Errorf("%s: %d %s, want 202 with the operation and its warning", path, a.status, a.body)
@@ -149,7 +149,7 @@ func TestLab_AsksTheDeskForAPrediction(t *testing.T) {
 func TestLab_AsksTheDeskForAMarket(t *testing.T) {
 	st := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = &fakeDesk{} })
 	a := st.send(t, http.MethodPost, "/api/v1/data/market", `{"symbol":"EURUSD","timeframe":"1h","same_market_as":"X"}`)
-	var got jobs.Series
+	var got jobs.LibrarySeries
 	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK || got.Market != "mkt_1" ||
 		got.MarketReason != "same market as X" {
 		t.Errorf("%d %s, want the desk's answer", a.status, a.body)
@@ -157,13 +157,13 @@ func TestLab_AsksTheDeskForAMarket(t *testing.T) {
 }
 
 func TestLab_ARefusedRequestCreatesNothing(t *testing.T) {
-	refuse := func() (jobs.Order, error) {
-		return jobs.Order{}, ktrdr.Errorf(ktrdr.CodeInvalid, "there are no 1h bars of EURUSD")
+	refuse := func() (jobs.Accepted, error) {
+		return jobs.Accepted{}, ktrdr.Errorf(ktrdr.CodeInvalid, "there are no 1h bars of EURUSD")
 	}
 	desk := &fakeDesk{
-		training: func(jobs.TrainingRequest) (jobs.Order, error) { return refuse() },
-		backtest: func(jobs.BacktestRequest) (jobs.Order, error) { return refuse() },
-		load:     func(jobs.DataLoadRequest) (jobs.Order, error) { return refuse() },
+		training: func(jobs.TrainingRequest) (jobs.Accepted, error) { return refuse() },
+		backtest: func(jobs.BacktestRequest) (jobs.Accepted, error) { return refuse() },
+		load:     func(jobs.DataLoadRequest) (jobs.Accepted, error) { return refuse() },
 	}
 	engine := &fakeEngine{submit: func(op ktrdr.NewOperation, _ ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
 		t.Errorf("%s was submitted", op.Type)
@@ -201,7 +201,7 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	st := serve(t, engine, func(c *Config) { c.Desk = desk })
 	path := "/api/v1/operations/" + string(testOp) + "/results"
 	a := st.send(t, http.MethodGet, path+"?include=trades,equity,curve&limit=2&cursor=4", "")
-	var got Results
+	var got api.Results
 	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK {
 		t.Fatalf("%d %s: %v", a.status, a.body, err)
 	}
@@ -217,7 +217,7 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	}
 	asked = jobs.Page{}
 	if st.send(t, http.MethodGet, path, ""); asked != (jobs.Page{}) {
-		t.Error("columns were read although nobody asked")
+		t.Error("columns were read without being asked for")
 	}
 	for _, bad := range []string{"?include=weights", "?limit=5", "?include=trades&cursor=-1", "?include=trades&limit=1001"} {
 		if a := st.send(t, http.MethodGet, path+bad, ""); a.status != http.StatusBadRequest {
@@ -227,7 +227,7 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 }
 
 func TestLab_ListsArePagesAndNeverNull(t *testing.T) {
-	desk := &fakeDesk{models: func(limit int, cursor string) ([]jobs.Model, string, error) {
+	desk := &fakeDesk{models: func(limit int, cursor string) ([]jobs.TrainedModel, string, error) {
 		if limit != 3 || cursor != "c" {
 			t.Errorf("asked for %d from %q, want 3 from c", limit, cursor)
 		}

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr/report"
-
-	"github.com/ktrdr/ktrdr/research"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/report"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // TestLists_RowsAreSmallWhateverTheyStandFor fills an operation and a run with all
@@ -56,7 +56,7 @@ func TestLists_RowsAreSmallWhateverTheyStandFor(t *testing.T) {
 			t.Errorf("%s: %d %.300s, want all of it", path, a.status, a.body)
 		}
 	}
-	var rows []OperationRow
+	var rows []api.OperationRow
 	mustData(t, st.send(t, http.MethodGet, "/api/v1/operations", ""), http.StatusOK, &rows)
 	if r := rows[0]; r.ErrorCode != ktrdr.CodeOrphaned || !r.Resumable || !strings.HasSuffix(r.ErrorMessage, "ä…") ||
 		r.Progress.Percentage != 40 || r.Run != testRun {
@@ -130,7 +130,8 @@ func TestEvents_AreFilteredByKind(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
 	var streamed []ktrdr.EventKind
-	for e, err := range newClient(t, st, ktrdr.ScopeRead).FollowEvents(ctx, "", FromBeginning, ktrdr.EventWorkerLost, ktrdr.EventBackendDied) {
+	cl := newClient(t, st, ktrdr.ScopeRead)
+	for e, err := range cl.FollowEvents(ctx, "", client.FromBeginning, ktrdr.EventWorkerLost, ktrdr.EventBackendDied) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +188,7 @@ func TestLists_LeadersAndMemoryAreSmallRows(t *testing.T) {
 			m := research.MemoryPage{Kind: q.Kind}
 			for range rows {
 				m.Experiments = append(m.Experiments, research.ExperimentRow{
-					Operation: testOp, Place: research.Place{Run: testRun}, Status: "completed", Summary: "no edge",
+					Operation: testOp, RunPosition: research.RunPosition{Run: testRun}, Status: "completed", Summary: "no edge",
 					Note: json.RawMessage(`{"strategy_yaml":"` + long + `","history":"` + long + `"}`), Trial: &trial,
 				})
 				m.Hypotheses = append(m.Hypotheses, research.HypothesisRow{HypothesisNote: research.HypothesisNote{Text: "a trend lasts"}})

@@ -11,149 +11,92 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
-// The parts of an OpenAPI 3.1 document that we use.
-type (
-	apiDocument struct {
-		OpenAPI    string                              `json:"openapi"`
-		Info       apiInfo                             `json:"info"`
-		Security   []map[string][]string               `json:"security"`
-		Paths      map[string]map[string]*apiOperation `json:"paths"`
-		Components apiComponents                       `json:"components"`
-	}
-	apiInfo struct {
-		Title       string `json:"title"`
-		Version     string `json:"version"`
-		Description string `json:"description"`
-	}
-	apiComponents struct {
-		Schemas         map[string]*jsonschema.Schema `json:"schemas"`
-		SecuritySchemes map[string]apiSecurity        `json:"securitySchemes"`
-	}
-	apiSecurity struct {
-		Type        string `json:"type"`
-		Scheme      string `json:"scheme"`
-		Description string `json:"description"`
-	}
-	apiOperation struct {
-		ID          string                 `json:"operationId"`
-		Tags        []string               `json:"tags"`
-		Summary     string                 `json:"summary"`
-		Security    *[]map[string][]string `json:"security,omitempty"`
-		Scopes      []string               `json:"x-ktrdr-scopes,omitempty"`
-		Parameters  []apiParameter         `json:"parameters,omitempty"`
-		RequestBody *apiBody               `json:"requestBody,omitempty"`
-		Responses   map[string]apiResponse `json:"responses"`
-	}
-	apiParameter struct {
-		Name        string             `json:"name"`
-		In          string             `json:"in"`
-		Required    bool               `json:"required,omitempty"`
-		Description string             `json:"description,omitempty"`
-		Schema      *jsonschema.Schema `json:"schema"`
-	}
-	apiBody struct {
-		Required bool                `json:"required"`
-		Content  map[string]apiMedia `json:"content"`
-	}
-	apiResponse struct {
-		Description string              `json:"description"`
-		Content     map[string]apiMedia `json:"content,omitempty"`
-	}
-	apiMedia struct {
-		Schema *jsonschema.Schema `json:"schema,omitempty"`
-	}
-)
-
-const bearer = "bearer"
+// object is a JSON object of the OpenAPI document.
+type object = map[string]any
 
 // openAPI describes the table. It is made once, at the start: a type that it
 // cannot describe stops the start, not a reader.
-func openAPI(rows []row) ([]byte, error) {
-	book := newSchemaBook()
-	doc := apiDocument{
-		OpenAPI: "3.1.0",
-		Info: apiInfo{
-			Title: "ktrdr", Version: "v1",
-			Description: "Durable operations, their workers, checkpoints and events. Every answer but /api/v1/health is {success, data, error}.",
-		},
-		Security: []map[string][]string{{bearer: {}}},
-		Paths:    make(map[string]map[string]*apiOperation),
-		Components: apiComponents{
-			Schemas: book.schemas,
-			SecuritySchemes: map[string]apiSecurity{
-				bearer: {"http", "bearer", "A token made by `ktrdr token create`, or the one in the data folder's file `token`."},
-			},
-		},
-	}
+func openAPI(rows []row, types ktrdr.Types) ([]byte, error) {
+	book, paths := newSchemaBook(types), map[string]object{}
 	for _, row := range rows {
 		sp := row.about()
 		op, err := describe(row, book)
 		if err != nil {
 			return nil, err
 		}
-		if doc.Paths[sp.path] == nil {
-			doc.Paths[sp.path] = make(map[string]*apiOperation)
+		if paths[sp.Path] == nil {
+			paths[sp.Path] = object{}
 		}
-		doc.Paths[sp.path][strings.ToLower(sp.method)] = op
+		paths[sp.Path][strings.ToLower(sp.Method)] = op
 	}
-	if _, err := book.of(reflect.TypeFor[failure]()); err != nil {
+	if _, err := book.of(reflect.TypeFor[api.Failure]()); err != nil {
 		return nil, err
 	}
-	return json.Marshal(doc)
+	return json.Marshal(object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "ktrdr", "version": "v1",
+			"description": "Durable operations, their workers, checkpoints and events. Every answer but /api/v1/health is {success, data, error}.",
+		},
+		"security": []object{{"bearer": []string{}}},
+		"paths":    paths,
+		"components": object{
+			"schemas": book.schemas,
+			"securitySchemes": object{"bearer": object{
+				"type": "http", "scheme": "bearer",
+				"description": "A token made by `ktrdr token create`, or the one in the data folder's file `token`.",
+			}},
+		},
+	})
 }
 
-func describe(r row, book *schemaBook) (*apiOperation, error) {
+func describe(r row, book *schemaBook) (object, error) {
 	sp := r.about()
 	in, out := r.types()
-	op := &apiOperation{ID: sp.id(), Tags: []string{sp.tag()}, Summary: sp.summary, Responses: make(map[string]apiResponse)}
-	if sp.public {
-		op.Security = &[]map[string][]string{}
+	op := object{"operationId": idOf(sp), "tags": []string{tagOf(sp)}, "summary": sp.Summary}
+	if sp.Public {
+		op["security"] = []object{}
 	} else {
-		op.Scopes = sp.scopeNames()
+		op["x-ktrdr-scopes"] = scopeNames(sp)
 	}
-	op.Parameters = sp.parameters()
-	if sp.limit > 0 && in != reflect.TypeFor[none]() {
-		media := apiMedia{}
-		if in != nil {
-			schema, err := book.of(in)
-			if err != nil {
-				return nil, err
-			}
-			media.Schema = schema
+	if list := parameters(sp, in, book.types); list != nil {
+		op["parameters"] = list
+	}
+	if sp.Limit > 0 && sp.Accepts != "" {
+		op["requestBody"] = object{"required": true, "content": object{sp.Accepts: object{}}}
+	} else if api.HasBody(*sp, in) {
+		schema, err := book.of(in)
+		if err != nil {
+			return nil, err
 		}
-		op.RequestBody = &apiBody{Required: true, Content: map[string]apiMedia{cmp.Or(sp.accepts, contentJSON): media}}
+		op["requestBody"] = object{"required": true, "content": content(schema)}
 	}
-	success, err := successOf(sp, out, book)
-	if err != nil {
-		return nil, err
+	success := object{"description": "Done."}
+	switch {
+	case out != nil:
+		schema, err := book.of(out)
+		if err != nil {
+			return nil, err
+		}
+		if !sp.Bare {
+			schema = enveloped(schema)
+		}
+		success["content"] = content(schema)
+	case sp.Produces != "" && sp.Method != http.MethodHead:
+		success["content"] = object{sp.Produces: object{}}
 	}
-	op.Responses[strconv.Itoa(cmp.Or(sp.status, http.StatusOK))] = success
-	op.Responses["default"] = apiResponse{
-		Description: "Refused: error says why, for people and for programs.",
-		Content:     map[string]apiMedia{contentJSON: {Schema: enveloped(nil)}},
+	op["responses"] = object{
+		strconv.Itoa(cmp.Or(sp.Status, http.StatusOK)): success,
+		"default": object{"description": "Refused: error says why, for people and for programs.", "content": content(enveloped(nil))},
 	}
 	return op, nil
 }
 
-func successOf(sp *spec, out reflect.Type, book *schemaBook) (apiResponse, error) {
-	res := apiResponse{Description: "Done."}
-	if out == nil {
-		if sp.produces != "" && sp.method != http.MethodHead {
-			res.Content = map[string]apiMedia{sp.produces: {}}
-		}
-		return res, nil
-	}
-	schema, err := book.of(out)
-	if err != nil {
-		return res, err
-	}
-	if !sp.bare {
-		schema = enveloped(schema)
-	}
-	res.Content = map[string]apiMedia{contentJSON: {Schema: schema}}
-	return res, nil
+func content(schema *jsonschema.Schema) object {
+	return object{api.ContentJSON: object{"schema": schema}}
 }
 
 // enveloped is the schema of an answer: with data, or with an error.
@@ -173,9 +116,9 @@ func enveloped(data *jsonschema.Schema) *jsonschema.Schema {
 }
 
 // id names the operation for generated clients: get_operations_by_id.
-func (sp *spec) id() string {
+func idOf(sp *api.Spec) string {
 	var words []string
-	for part := range strings.SplitSeq(strings.TrimPrefix(sp.path, "/api/v1/"), "/") {
+	for part := range strings.SplitSeq(strings.TrimPrefix(sp.Path, "/api/v1/"), "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
 			part = "by_" + strings.TrimSuffix(name, "}")
 		}
@@ -183,41 +126,37 @@ func (sp *spec) id() string {
 			words = append(words, strings.ReplaceAll(part, ".", "_"))
 		}
 	}
-	if !strings.HasPrefix(sp.path, "/api/v1/") {
+	if !strings.HasPrefix(sp.Path, "/api/v1/") {
 		words = append(words, "root")
 	}
-	return strings.ToLower(sp.method) + "_" + strings.Join(words, "_")
+	return strings.ToLower(sp.Method) + "_" + strings.Join(words, "_")
 }
 
 // tag groups routes by the noun they begin with.
-func (sp *spec) tag() string {
-	noun, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(sp.path, "/api/v1"), "/"), "/")
+func tagOf(sp *api.Spec) string {
+	noun, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(sp.Path, "/api/v1"), "/"), "/")
 	return noun
 }
 
-func (sp *spec) parameters() (all []apiParameter) {
-	for part := range strings.SplitSeq(sp.path, "/") {
-		if name, ok := strings.CutPrefix(part, "{"); ok {
-			all = append(all, apiParameter{
-				Name: strings.TrimSuffix(name, "}"), In: "path", Required: true, Schema: &jsonschema.Schema{Type: "string"},
-			})
+func parameters(sp *api.Spec, in reflect.Type, types ktrdr.Types) (all []object) {
+	for _, p := range api.Params(in) {
+		p.Names = namesOf(p, types)
+		schema := &jsonschema.Schema{Type: p.Schema()}
+		if p.Names != nil {
+			schema = enum(p.Names...)
 		}
+		if p.Many() {
+			schema = &jsonschema.Schema{Type: "array", Items: schema}
+		}
+		all = append(all, object{"name": p.Name, "in": p.In, "required": p.In == api.InPath, "description": p.Doc, "schema": schema})
 	}
-	for _, p := range sp.query {
-		all = append(all, apiParameter{Name: p.name, In: "query", Description: p.doc, Schema: p.schema()})
-	}
-	for _, p := range sp.headers {
-		all = append(all, apiParameter{Name: p.name, In: "header", Description: p.doc, Schema: p.schema()})
+	if sp.Creates {
+		all = append(all, object{
+			"name": api.HeaderKey, "in": api.InHeader, "description": "makes the request repeatable: 1 to 200 visible ASCII characters",
+			"schema": enum[string](),
+		})
 	}
 	return all
-}
-
-func (p param) schema() *jsonschema.Schema {
-	one := &jsonschema.Schema{Type: string(p.kind)}
-	if p.many {
-		return &jsonschema.Schema{Type: "array", Items: one}
-	}
-	return one
 }
 
 // enum is the schema of a closed set of names.
@@ -234,14 +173,14 @@ func componentRef(name string) *jsonschema.Schema {
 }
 
 // knownSchemas describes the types whose JSON their Go kind does not tell.
-func knownSchemas() map[reflect.Type]*jsonschema.Schema {
+func knownSchemas(types ktrdr.Types) map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage]():   {Description: "any JSON"},
 		reflect.TypeFor[[]byte]():            {Type: "string", ContentEncoding: "base64"},
 		reflect.TypeFor[ktrdr.Hash]():        {Type: "string", Pattern: "^[0-9a-f]{64}$"},
 		reflect.TypeFor[ktrdr.OperationID](): {Type: "string", Pattern: "^op_[0-9a-z_]+$"},
 		reflect.TypeFor[ktrdr.Status]():      enum(ktrdr.Statuses...),
-		reflect.TypeFor[ktrdr.Type]():        enum(ktrdr.Types...),
+		reflect.TypeFor[ktrdr.Type]():        enum(types.Names()...),
 		reflect.TypeFor[ktrdr.Scope]():       enum(ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead),
 		reflect.TypeFor[ktrdr.CheckpointType](): enum(ktrdr.CheckpointPeriodic, ktrdr.CheckpointPhase, ktrdr.CheckpointCancellation,
 			ktrdr.CheckpointFailure, ktrdr.CheckpointShutdown, ktrdr.CheckpointFinal),

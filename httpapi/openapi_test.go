@@ -8,14 +8,39 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/evidence"
-	"github.com/ktrdr/ktrdr/indicator"
-	"github.com/ktrdr/ktrdr/jobs"
-
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/thread"
+)
+
+// The parts of the document that the tests read.
+type (
+	apiDocument struct {
+		OpenAPI    string                             `json:"openapi"`
+		Paths      map[string]map[string]apiOperation `json:"paths"`
+		Components struct {
+			SecuritySchemes map[string]struct {
+				Scheme string `json:"scheme"`
+			} `json:"securitySchemes"`
+		} `json:"components"`
+	}
+	apiOperation struct {
+		ID         string                                      `json:"operationId"`
+		Summary    string                                      `json:"summary"`
+		Security   *[]any                                      `json:"security"`
+		Parameters []apiParameter                              `json:"parameters"`
+		Responses  map[string]struct{ Content map[string]any } `json:"responses"`
+	}
+	apiParameter struct {
+		Name   string            `json:"name"`
+		In     string            `json:"in"`
+		Schema jsonschema.Schema `json:"schema"`
+	}
 )
 
 func TestOpenAPI_DescribesEveryRoute(t *testing.T) {
@@ -25,29 +50,29 @@ func TestOpenAPI_DescribesEveryRoute(t *testing.T) {
 	if err := json.Unmarshal(a.body, &doc); err != nil {
 		t.Fatalf("the document is not JSON: %v", err)
 	}
-	if doc.OpenAPI != "3.1.0" || doc.Components.SecuritySchemes[bearer].Scheme != "bearer" {
+	if doc.OpenAPI != "3.1.0" || doc.Components.SecuritySchemes["bearer"].Scheme != "bearer" {
 		t.Errorf("openapi = %q, security schemes = %v", doc.OpenAPI, doc.Components.SecuritySchemes)
 	}
 	ids := map[string]bool{}
 	for _, row := range table() {
 		sp := row.about()
-		op := doc.Paths[sp.path][strings.ToLower(sp.method)]
-		if op == nil {
-			t.Errorf("%s is not described", sp.pattern())
+		op, ok := doc.Paths[sp.Path][strings.ToLower(sp.Method)]
+		if !ok {
+			t.Errorf("%s is not described", sp.Pattern())
 			continue
 		}
 		if ids[op.ID] {
 			t.Errorf("two operations are named %s", op.ID)
 		}
 		ids[op.ID] = true
-		if public := op.Security != nil && len(*op.Security) == 0; public != sp.public {
-			t.Errorf("%s: described as public = %v, want %v", sp.pattern(), public, sp.public)
+		if public := op.Security != nil && len(*op.Security) == 0; public != sp.Public {
+			t.Errorf("%s: described as public = %v, want %v", sp.Pattern(), public, sp.Public)
 		}
 		if op.Summary == "" || op.Responses["default"].Content == nil {
-			t.Errorf("%s lacks a summary or its refusal", sp.pattern())
+			t.Errorf("%s lacks a summary or its refusal", sp.Pattern())
 		}
-		if got, want := strings.Count(sp.path, "{"), countIn(op.Parameters, "path"); got != want {
-			t.Errorf("%s: %d path parameters described, want %d", sp.pattern(), want, got)
+		if got, want := strings.Count(sp.Path, "{"), countIn(op.Parameters, "path"); got != want {
+			t.Errorf("%s: %d path parameters described, want %d", sp.Pattern(), want, got)
 		}
 	}
 }
@@ -62,7 +87,7 @@ func countIn(params []apiParameter, in string) (n int) {
 }
 
 func TestOpenAPI_EveryReferenceResolves(t *testing.T) {
-	document, err := openAPI(table())
+	document, err := openAPI(table(), testTypes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +128,7 @@ func TestOpenAPI_EveryReferenceResolves(t *testing.T) {
 
 // The schemas are held to real answers: what the server sends must validate.
 func TestOpenAPI_SchemasFitWhatIsSent(t *testing.T) {
-	book := newSchemaBook()
+	book := newSchemaBook(testTypes)
 	checkpoint := ktrdr.CheckpointInfo{ID: "1", Type: ktrdr.CheckpointFinal}
 	for _, v := range []any{
 		ktrdr.Operation{
@@ -120,18 +145,18 @@ func TestOpenAPI_SchemasFitWhatIsSent(t *testing.T) {
 			},
 		},
 		ktrdr.Health{Workers: ktrdr.WorkerCounts{ByType: map[ktrdr.Type]ktrdr.WorkerSlots{ktrdr.Dummy: {}}}},
-		Results{
+		api.Results{
 			Operation: testOp, Type: ktrdr.Backtesting, Status: ktrdr.Completed, Results: json.RawMessage(`{}`),
-			Artifacts: []Download{{Artifact: ktrdr.Artifact{Name: "a"}}}, Trades: []jobs.Trade{{Side: "long"}}, Equity: []jobs.Point{{Value: 1}},
+			Artifacts: []api.Download{{Artifact: ktrdr.Artifact{Name: "a"}}}, Trades: []jobs.Trade{{Side: "long"}}, Equity: []jobs.Point{{Value: 1}},
 			Curve: &evidence.Curve{Years: []evidence.Year{{}}, Drawdowns: []evidence.Drawdown{{}}},
 		},
 		jobs.Prediction{Bars: []jobs.PredictedBar{{Answers: []float32{0.5}}}, Look: []ktrdr.LookMarket{{Market: "m", Number: 1}}},
-		jobs.Model{Operation: testOp, Symbols: []string{"EURUSD"}, Timeframes: []string{"1h"}},
+		jobs.TrainedModel{Operation: testOp, Symbols: []string{"EURUSD"}, Timeframes: []string{"1h"}},
 		indicator.Description{
 			Name: "rsi", Params: []indicator.ParamDescription{{Name: "period", Default: 14}}, Outputs: []indicator.OutputDescription{{Name: "rsi"}},
 		},
-		NewTokenReply{Token: ktrdr.Token{Scope: ktrdr.ScopeRead}},
-		CancelReply{Operation: testOp, Status: ktrdr.Running, Children: []ktrdr.OperationID{testOp}},
+		api.NewTokenReply{Token: ktrdr.Token{Scope: ktrdr.ScopeRead}},
+		api.CancelReply{Operation: testOp, Status: ktrdr.Running, Children: []ktrdr.OperationID{testOp}},
 		thread.Tuple{Checkpoint: json.RawMessage(`{}`), Values: map[string]thread.Value{"a": {Type: "t", Bytes: []byte{1}}}},
 	} {
 		typ := reflect.TypeOf(v)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
@@ -77,7 +78,7 @@ func TestErrors_ATransitionTellsItsFacts(t *testing.T) {
 	}})
 	a := st.send(t, http.MethodPost, "/api/v1/workers/finish", `{"operation_id":"`+string(testOp)+`","epoch":3,"outcome":"COMPLETED"}`)
 	refusedWith(t, "stale", a, "", http.StatusConflict, ktrdr.CodeStaleEpoch)
-	want := &details{Operation: testOp, Status: ktrdr.Running, Epoch: 7, GivenEpoch: 3}
+	want := &api.Details{Operation: testOp, Status: ktrdr.Running, Epoch: 7, GivenEpoch: 3}
 	if diff := cmp.Diff(want, a.parsed.Error.Details); diff != "" {
 		t.Errorf("details (-want +got):\n%s", diff)
 	}
@@ -159,30 +160,30 @@ func TestOperations_ASubmitIsKeyedByRouteTokenAndBody(t *testing.T) {
 	start := func(body string, options ...func(*http.Request)) *answer {
 		return st.send(t, http.MethodPost, "/api/v1/dummy/start", body, options...)
 	}
-	var first, second, unkeyed Started
-	key := header(headerKey, "key-1")
+	var first, second, unkeyed api.Started
+	key := header(api.HeaderKey, "key-1")
 	mustData(t, start(`{"steps":1}`, key), http.StatusAccepted, &first)
 	again := start(`{"steps":1}`, key)
 	mustData(t, again, http.StatusAccepted, &second)
-	if first.Operation != second.Operation || again.header.Get(headerReplay) != "true" {
-		t.Errorf("again = %s, %s: %q, want %s and true", second.Operation, headerReplay, again.header.Get(headerReplay), first.Operation)
+	if first.Operation != second.Operation || again.header.Get(api.HeaderReplay) != "true" {
+		t.Errorf("again = %s, %s: %q, want %s and true", second.Operation, api.HeaderReplay, again.header.Get(api.HeaderReplay), first.Operation)
 	}
 	refusedWith(t, "other body", start(`{"steps":2}`, key), "", http.StatusConflict, ktrdr.CodeKeyReused)
 	refusedWith(t, "other spelling", start(`{"steps": 1}`, key), "", http.StatusConflict, ktrdr.CodeKeyReused)
 	plain := start(`{"steps":1}`)
 	mustData(t, plain, http.StatusAccepted, &unkeyed)
-	if unkeyed.Operation == first.Operation || plain.header.Get(headerReplay) != "" {
+	if unkeyed.Operation == first.Operation || plain.header.Get(api.HeaderReplay) != "" {
 		t.Error("a request without a key was taken for a repetition")
 	}
 	secret, other := NewToken("other", ktrdr.ScopeAdmin)
 	_ = st.engine.AddToken(t.Context(), other)
-	var theirs Started
+	var theirs api.Started
 	mustData(t, start(`{"steps":1}`, key, header("Authorization", "Bearer "+secret.Reveal())), http.StatusAccepted, &theirs)
 	if theirs.Operation == first.Operation {
 		t.Error("one token got the answer to another's request")
 	}
 	for _, bad := range []string{strings.Repeat("k", 201), "with space", "tab\there", "ümlaut"} {
-		refusedWith(t, bad, start(`{"steps":1}`, header(headerKey, bad)), "", http.StatusBadRequest, ktrdr.CodeInvalid)
+		refusedWith(t, bad, start(`{"steps":1}`, header(api.HeaderKey, bad)), "", http.StatusBadRequest, ktrdr.CodeInvalid)
 	}
 }
 
@@ -193,8 +194,9 @@ func TestOperations_ARetryIsKeyedByItsOperation(t *testing.T) {
 		return ktrdr.Operation{ID: testOp + "0", Status: ktrdr.Pending, RetryOf: id}, nil
 	}})
 	for _, id := range []ktrdr.OperationID{testOp, testOp + "1"} {
-		var out Started
-		mustData(t, st.send(t, http.MethodPost, "/api/v1/operations/"+string(id)+"/retry", "", header(headerKey, "k")), http.StatusAccepted, &out)
+		var out api.Started
+		a := st.send(t, http.MethodPost, "/api/v1/operations/"+string(id)+"/retry", "", header(api.HeaderKey, "k"))
+		mustData(t, a, http.StatusAccepted, &out)
 		if out.RetryOf != id {
 			t.Errorf("retry_of = %s, want %s", out.RetryOf, id)
 		}
@@ -225,23 +227,23 @@ func TestOperations_AnswersHaveTheirShapes(t *testing.T) {
 	})
 	base := "/api/v1/operations/" + string(testOp)
 
-	var cancelled CancelReply
+	var cancelled api.CancelReply
 	mustData(t, st.send(t, http.MethodDelete, base+"?reason=too+slow", ""), http.StatusOK, &cancelled)
-	if diff := cmp.Diff(CancelReply{Operation: testOp, Status: ktrdr.Cancelled, Children: []ktrdr.OperationID{testOp + "1"}},
+	if diff := cmp.Diff(api.CancelReply{Operation: testOp, Status: ktrdr.Cancelled, Children: []ktrdr.OperationID{testOp + "1"}},
 		cancelled); diff != "" || reason != "too slow" {
 		t.Errorf("cancel, reason %q (-want +got):\n%s", reason, diff)
 	}
-	var resumed ResumeReply
+	var resumed api.ResumeReply
 	mustData(t, st.send(t, http.MethodPost, base+"/resume", ""), http.StatusOK, &resumed)
 	if resumed.ResumedFrom == nil || resumed.ResumedFrom.ID != checkpoint.ID {
 		t.Errorf("resumed_from = %+v, want %s", resumed.ResumedFrom, checkpoint.ID)
 	}
-	var results Results
+	var results api.Results
 	mustData(t, st.send(t, http.MethodGet, base+"/results", ""), http.StatusOK, &results)
 	if string(results.Results) != `{"hash":"x"}` || results.Type != ktrdr.Dummy {
 		t.Errorf("results = %+v", results)
 	}
-	var numbers OperationMetrics
+	var numbers api.OperationMetrics
 	mustData(t, st.send(t, http.MethodGet, base+"/metrics", ""), http.StatusOK, &numbers)
 	if numbers.RunningSeconds != 90 || numbers.Attempts != 2 {
 		t.Errorf("metrics = %+v, want 90 s and 2 attempts", numbers)
@@ -257,7 +259,7 @@ func TestPause_SaysWhichWay(t *testing.T) {
 	var calls []bool
 	st := serve(t, &fakeEngine{setPaused: func(p bool) error { calls = append(calls, p); return nil }})
 	for _, body := range []string{`{"paused":true}`, `{"paused":false}`} {
-		var out Pause
+		var out api.Pause
 		mustData(t, st.send(t, http.MethodPost, "/api/v1/pause", body), http.StatusOK, &out)
 	}
 	if !slices.Equal(calls, []bool{true, false}) {
@@ -275,9 +277,9 @@ func TestCheckpoints_AgesAreDays(t *testing.T) {
 		},
 	})
 	for query, want := range map[string]time.Duration{"": 30 * 24 * time.Hour, "?max_age_days=0.5": 12 * time.Hour, "?max_age_days=0": 0} {
-		var out CleanupReply
+		var out api.CleanupReply
 		mustData(t, st.send(t, http.MethodPost, "/api/v1/checkpoints/cleanup"+query, ""), http.StatusOK, &out)
-		if age != want || out != (CleanupReply{3, 4}) {
+		if age != want || out != (api.CleanupReply{Checkpoints: 3, Blobs: 4}) {
 			t.Errorf("%q: age = %v, answer = %+v, want %v", query, age, out, want)
 		}
 	}

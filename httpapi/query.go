@@ -1,84 +1,88 @@
 package httpapi
 
 import (
+	"encoding"
 	"fmt"
 	"math"
-	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// kind is a parameter's JSON Schema type.
-type kind string
-
 const (
-	kindString  kind = "string"
-	kindInteger kind = "integer"
-	kindNumber  kind = "number"
-	kindBoolean kind = "boolean"
+	maxPage   = 1000  // entries of a page, and the largest number of a parameter
+	smallPage = 100   // by default, of entries that are large or cost a computation
+	maxDays   = 36500 // the largest age
 )
 
-// param is a query parameter or a header of a route.
-type param struct {
-	name string
-	kind kind
-	doc  string
-	many bool // may be repeated, or hold several separated by commas
-}
-
-// The parameters that several routes share.
-var (
-	paramLimit  = param{name: "limit", kind: kindInteger, doc: "entries of a page, 1 to 1000"}
-	paramCursor = param{name: "cursor", kind: kindString, doc: "next_cursor of the page before"}
-	paramSort   = param{name: "sort", kind: kindString, doc: "the order: " + text.Join(ktrdr.Sorts) + "; by default newest"}
-	paramKind   = param{name: "kind", kind: kindString, doc: "only events of these kinds: " + text.Join(ktrdr.EventKinds), many: true}
-	paramAfter  = param{name: "after", kind: kindString, doc: "an event's id: only what came after it; the header Last-Event-ID wins"}
-)
-
-const (
-	maxPage  = 1000
-	maxValue = 1024 // bytes of a query value
-)
-
-// values reads query parameters. The first mistake is kept in err, so that
-// handlers read all they want and look once.
-type values struct {
-	url.Values
-	err error
-}
-
-// check refuses parameters the route does not have: a misspelt filter that
-// silently selects everything is worse than an error.
-func (v *values) check(known []param) error {
-	for name, given := range v.Values {
-		i := slices.IndexFunc(known, func(p param) bool { return p.name == name })
-		if i < 0 {
-			return malformed("there is no query parameter %.40q here%s", name, knownNames(name, known))
-		}
-		if len(given) > 1 && !known[i].many {
-			return malformed("the query parameter %s is given %d times; give it once", name, len(given))
-		}
-		for _, value := range given {
-			if len(value) > maxValue || value != ktrdr.CleanText(value) {
-				return malformed("the query parameter %s must be text of at most %d bytes", name, maxValue)
+// readParams reads the request's parameters into a struct. It refuses query
+// parameters that the route does not have: a misspelt filter that silently
+// selects everything is worse than an error.
+func (c *call) readParams(params []api.Parameter, types ktrdr.Types, into reflect.Value) error {
+	if err := c.checkQuery(params); err != nil {
+		return err
+	}
+	for _, p := range params {
+		p.Names = namesOf(p, types)
+		for _, given := range c.given(p) {
+			value := reflect.New(p.Element())
+			if err := parse(p, given, value.Elem()); err != nil {
+				return err
+			}
+			switch field := p.Field(into); field.Kind() {
+			case reflect.Slice:
+				field.Set(reflect.Append(field, value.Elem()))
+			case reflect.Pointer:
+				field.Set(value)
+			default:
+				field.Set(value.Elem())
 			}
 		}
 	}
 	return nil
 }
 
-func knownNames(name string, known []param) string {
-	if len(known) == 0 {
-		return ""
+// namesOf are the values of a parameter that has a closed set of them.
+func namesOf(p api.Parameter, types ktrdr.Types) []string {
+	if p.Element() == reflect.TypeFor[ktrdr.Type]() {
+		return text.Strings(types.Names())
 	}
-	names := make([]string, len(known))
-	for i, p := range known {
-		names[i] = p.name
+	return p.Names
+}
+
+func (c *call) checkQuery(params []api.Parameter) error {
+	for name, given := range c.query {
+		i := slices.IndexFunc(params, func(p api.Parameter) bool { return p.In == api.InQuery && p.Name == name })
+		if i < 0 {
+			return malformed("there is no query parameter %.40q here%s", name, knownNames(name, params))
+		}
+		if len(given) > 1 && !params[i].Many() {
+			return malformed("the query parameter %s is given %d times; give it once", name, len(given))
+		}
+		for _, value := range given {
+			if len(value) > params[i].Max || value != ktrdr.CleanText(value) {
+				return malformed("the query parameter %s must be text of at most %d bytes", name, params[i].Max)
+			}
+		}
+	}
+	return nil
+}
+
+func knownNames(name string, params []api.Parameter) string {
+	var names []string
+	for _, p := range params {
+		if p.In == api.InQuery {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
 	}
 	all := "there are " + strings.Join(names, ", ")
 	if near := text.Nearest(name, names); near != "" {
@@ -87,113 +91,71 @@ func knownNames(name string, known []param) string {
 	return "; " + all
 }
 
-func (v *values) fail(name, format string, args ...any) {
-	if v.err == nil {
-		v.err = malformed("the query parameter %s %s", name, fmt.Sprintf(format, args...))
-	}
-}
-
-// unknown refuses a value that is not one of the names that a parameter takes.
-func unknown[T ~string](v *values, name, given string, names []T) {
-	v.fail(name, "cannot be %.40q; %s", given, text.Choices(given, names))
-}
-
-func (v *values) flag(name string) bool {
-	given := v.Get(name)
-	if given == "" && !v.Has(name) {
-		return false
-	}
-	b, err := strconv.ParseBool(given)
-	if err != nil {
-		v.fail(name, "is true or false, not %.40q", given)
-	}
-	return b
-}
-
-// count reads a positive number up to most; 0 when it is absent.
-func (v *values) count(name string, most int) int {
-	given := v.Get(name)
-	if !v.Has(name) {
-		return 0
-	}
-	n, err := strconv.Atoi(given)
-	if err != nil || n < 1 || n > most {
-		v.fail(name, "is a number from 1 to %d, not %.40q", most, given)
-	}
-	return n
-}
-
-// days reads an age in days, which may be a fraction.
-func (v *values) days(name string, otherwise time.Duration) time.Duration {
-	given := v.Get(name)
-	if !v.Has(name) {
-		return otherwise
-	}
-	const most = 36500
-	f, err := strconv.ParseFloat(given, 64)
-	if err != nil || math.IsNaN(f) || f < 0 || f > most {
-		v.fail(name, "is a number of days from 0 to %d, not %.40q", most, given)
-		return 0
-	}
-	return time.Duration(f * 24 * float64(time.Hour))
-}
-
-func (v *values) operation(name string) ktrdr.OperationID {
-	id := ktrdr.OperationID(v.Get(name))
-	if v.Has(name) && !id.Valid() {
-		v.fail(name, "is an operation's id, not %.40q", string(id))
-	}
-	return id
-}
-
-// statuses reads statuses in either case.
-func (v *values) statuses(name string) (all []ktrdr.Status) {
-	for _, given := range v.several(name) {
-		status := ktrdr.Status(strings.ToUpper(given))
-		if !status.Known() {
-			unknown(v, name, given, ktrdr.Statuses)
+// given returns the values of a parameter as they came.
+func (c *call) given(p api.Parameter) (values []string) {
+	switch p.In {
+	case api.InPath:
+		return []string{c.PathValue(p.Name)}
+	case api.InHeader:
+		if value := c.Request.Header.Get(p.Name); value != "" {
+			return []string{value}
 		}
-		all = append(all, status)
+		return nil
 	}
-	return all
+	if !p.Many() {
+		return c.query[p.Name]
+	}
+	for _, value := range c.query[p.Name] {
+		values = append(values, strings.Split(value, ",")...)
+	}
+	return values
 }
 
-// kinds reads operation types in either case.
-func (v *values) kinds(name string) (all []ktrdr.Type) {
-	for _, given := range v.several(name) {
-		t := ktrdr.Type(strings.ToLower(given))
-		if !t.Known() {
-			unknown(v, name, given, ktrdr.Types)
+// parse reads one value of a parameter.
+func parse(p api.Parameter, given string, into reflect.Value) error {
+	wrong := func(format string, args ...any) error {
+		return malformed("the %s parameter %s %s", p.In, p.Name, fmt.Sprintf(format, args...))
+	}
+	if p.Names != nil {
+		i := slices.IndexFunc(p.Names, func(name string) bool { return strings.EqualFold(name, given) })
+		if i < 0 {
+			return wrong("cannot be %.40q; %s", given, text.Choices(given, p.Names))
 		}
-		all = append(all, t)
+		given = p.Names[i]
 	}
-	return all
-}
-
-// eventKinds reads kinds of events in either case.
-func (v *values) eventKinds(name string) (all []ktrdr.EventKind) {
-	for _, given := range v.several(name) {
-		kind := ktrdr.EventKind(strings.ToLower(given))
-		if !kind.Known() {
-			unknown(v, name, given, ktrdr.EventKinds)
+	switch to := into.Addr().Interface().(type) {
+	case *ktrdr.OperationID:
+		*to = ktrdr.OperationID(given)
+		if !to.Valid() && p.In == api.InPath { // one that could never have been made is simply not there
+			return ktrdr.Errorf(ktrdr.CodeNotFound, "no such operation; `ktrdr ops` lists them")
 		}
-		all = append(all, kind)
+		if !to.Valid() {
+			return wrong("is an operation's id, not %.40q", given)
+		}
+	case encoding.TextUnmarshaler:
+		if err := to.UnmarshalText([]byte(given)); err != nil {
+			return malformed("%w", err)
+		}
+	case *time.Duration: // an age in days, which may be a fraction
+		days, err := strconv.ParseFloat(given, 64)
+		if err != nil || math.IsNaN(days) || days < 0 || days > maxDays {
+			return wrong("is a number of days from 0 to %d, not %.40q", maxDays, given)
+		}
+		*to = time.Duration(days * 24 * float64(time.Hour))
+	case *bool:
+		b, err := strconv.ParseBool(given)
+		if err != nil {
+			return wrong("is true or false, not %.40q", given)
+		}
+		*to = b
+	case *int:
+		n, err := strconv.Atoi(given)
+		if err != nil || n < 1 || n > maxPage {
+			return wrong("is a number from 1 to %d, not %.40q", maxPage, given)
+		}
+		*to = n
+	default:
+		into.SetString(given)
 	}
-	return all
-}
-
-// sort reads an order in either case; empty when it is absent.
-func (v *values) sort() ktrdr.Sort {
-	given := ktrdr.Sort(strings.ToLower(v.Get("sort")))
-	if v.Has("sort") && !slices.Contains(ktrdr.Sorts, given) {
-		unknown(v, "sort", string(given), ktrdr.Sorts)
-	}
-	return given
-}
-
-func (v *values) several(name string) (all []string) {
-	for _, given := range v.Values[name] {
-		all = append(all, strings.Split(given, ",")...)
-	}
-	return all
+	return nil
 }

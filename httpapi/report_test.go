@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr/report"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 // reportDesk remembers how far back it was asked to look.

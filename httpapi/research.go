@@ -1,40 +1,102 @@
 package httpapi
 
 import (
-	"context"
-	"encoding/json"
-
-	"github.com/ktrdr/ktrdr/agent"
-	"github.com/ktrdr/ktrdr/report"
-
-	"github.com/ktrdr/ktrdr/research"
+	"cmp"
+	"strings"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/report"
+	"github.com/ktrdr/ktrdr/research"
 )
 
-// Research is what the API needs of whoever knows about researches. What they
-// are once they run, the engine knows: they are operations.
-type Research interface {
-	Reporter
+// Defaults of researches' routes.
+const (
+	someWaiting = 20
+	leaders     = 20
+	reportSpan  = 12 * time.Hour
+)
 
-	// Trigger makes researches of a request, and says what is wrong with it
-	// before anything is created. A run that has a name is asked for again
-	// under that name; an empty one gets a new name.
-	Trigger(ctx context.Context, r research.Request) (research.Order, error)
-	// Rest makes the researches of a run whose first exists, after its spec and
-	// not after what is true now.
-	Rest(r research.Request, first json.RawMessage) (research.Order, error)
-	// Status lists so many at most of those who wait for their turn.
-	Status(ctx context.Context, waiting int) (research.Status, error)
-	Budget(ctx context.Context) (research.BudgetStatus, error)
+func (s *Server) trigger(c *call, in research.Request) (research.Triggered, error) {
+	key, err := c.idempotencyKey()
+	if err != nil {
+		return research.Triggered{}, err
+	}
+	out, err := s.research.Start(c.Context(), in, key)
+	c.replayed(out.Replayed)
+	return out, err
+}
 
-	// Memory returns a page of one kind of what researches left, newest first,
-	// and where the next begins.
-	Memory(ctx context.Context, q research.MemoryQuery) (research.MemoryPage, string, error)
-	// Experiment returns all that is remembered of a research; CodeNotFound.
-	Experiment(ctx context.Context, id ktrdr.OperationID) (research.ExperimentRow, error)
-	// Conversation returns what a research and models said to each other.
-	Conversation(ctx context.Context, id ktrdr.OperationID) (agent.Conversation, error)
-	// Leaderboard ranks researches.
-	Leaderboard(ctx context.Context, q report.LeaderboardQuery) (report.Leaderboard, error)
+func (s *Server) researchStatus(c *call, in api.StatusRequest) (research.Status, error) {
+	return s.research.Status(c.Context(), cmp.Or(in.Waiting, someWaiting))
+}
+
+func (s *Server) memory(c *call, q research.MemoryQuery) (m research.MemoryPage, err error) {
+	q.Kind = cmp.Or(q.Kind, "experiments")
+	if q.Run, err = s.runNamed(c, q.Run); err != nil {
+		return m, err
+	}
+	m, c.next, err = s.research.Memory(c.Context(), q)
+	for i := range m.Experiments { // the answer about one research has them
+		m.Experiments[i].Note, m.Experiments[i].Trial = nil, nil
+	}
+	return m, err
+}
+
+func (s *Server) leaderboard(c *call, q report.LeaderboardQuery) (b report.Leaderboard, err error) {
+	if q.Run, err = s.runNamed(c, q.Run); err != nil {
+		return b, err
+	}
+	q.Limit = cmp.Or(q.Limit, leaders)
+	b, err = s.research.Leaderboard(c.Context(), q)
+	if ktrdr.CodeOf(err) == ktrdr.CodeInvalid { // of the query: there is no body
+		err = malformed("%w", err)
+	}
+	b.Rows, c.next = filled(b.Rows), b.Next
+	return b, err
+}
+
+// filled makes an empty list [] on the wire, where it is a part of the data.
+func filled[T any](list []T) []T { return append([]T{}, list...) }
+
+func (s *Server) report(c *call, in api.ReportRequest) (r report.Report, err error) {
+	var q report.Query
+	if q.Run, err = s.runNamed(c, in.Run); err != nil {
+		return r, err
+	}
+	switch now := time.Now(); {
+	case in.Since != "":
+		q.Since, q.Last, err = since(in.Since, now)
+	case q.Run == "":
+		q.Since = now.Add(-reportSpan)
+	}
+	if err != nil {
+		return r, err
+	}
+	r, err = s.research.Report(c.Context(), q)
+	r.Claims, r.Leaders, r.Failures = filled(r.Claims), filled(r.Leaders), filled(r.Failures)
+	return r, err
+}
+
+// since reads how far back to look.
+func since(text string, now time.Time) (at time.Time, last bool, err error) {
+	if strings.EqualFold(text, "last") {
+		return at, true, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		if d <= 0 {
+			return at, false, malformed("the query parameter since is a duration before now, which is positive, not %.40q", text)
+		}
+		return now.Add(-d), false, nil
+	}
+	at, err = time.Parse(time.RFC3339, text)
+	switch {
+	case err != nil:
+		return at, false, malformed(
+			"the query parameter since is an instant such as 2026-11-14T22:00:00Z, a duration such as 12h, or last, not %.40q", text)
+	case at.After(now):
+		return at, false, malformed("the query parameter since lies in the future: %s", text)
+	}
+	return at, false, nil
 }

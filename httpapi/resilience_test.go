@@ -7,16 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/resilience"
-
-	"github.com/ktrdr/ktrdr"
 )
 
-// fakeResilience has one breaker, and obeys whoever says who they are.
+// fakeResilience has one breaker, and obeys every client that says its name.
 type fakeResilience struct {
 	level   resilience.Level // empty means DEGRADED
-	decided []resilience.Decision
+	decided []resilience.HumanDecision
 	asked   []string
 }
 
@@ -24,7 +23,7 @@ func (f *fakeResilience) Breakers() []resilience.Status {
 	return []resilience.Status{
 		{
 			Breaker: ktrdr.Breaker{Name: "provider:x", Scope: ktrdr.ScopeProvider, State: ktrdr.BreakerOpen}, Enabled: true,
-			Figures: resilience.Figures{Calls: 5},
+			CallStats: resilience.CallStats{Calls: 5},
 		},
 	}
 }
@@ -34,7 +33,7 @@ func (f *fakeResilience) BreakerHistory(_ context.Context, name string, _ int) (
 	return nil, nil
 }
 
-func (f *fakeResilience) ResetBreaker(_ context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
+func (f *fakeResilience) ResetBreaker(_ context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
 	if d.By == "" {
 		return resilience.Decided{}, ktrdr.Errorf(ktrdr.CodeInvalid, "say who decides this")
 	}
@@ -42,7 +41,7 @@ func (f *fakeResilience) ResetBreaker(_ context.Context, name string, d resilien
 	return resilience.Decided{Breaker: ktrdr.Breaker{Name: name, State: ktrdr.BreakerClosed}, InTheWay: []string{"cluster:x.example"}}, nil
 }
 
-func (f *fakeResilience) ForceBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
+func (f *fakeResilience) ForceBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
 	return f.ResetBreaker(ctx, name, d)
 }
 
@@ -67,7 +66,7 @@ func TestBreakers_ArePersonsDecisions(t *testing.T) {
 	}{
 		{"listed", http.MethodGet, "/api/v1/breakers", "", 200, `"state":"OPEN"`},
 		{"history of one", http.MethodGet, "/api/v1/breakers/history?name=provider:x", "", 200, `"data":[]`},
-		{"reset by nobody", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"why":"mended"}`, 422, "say who"},
+		{"reset without a name", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"why":"mended"}`, 422, "say who"},
 		{
 			"reset with a state", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended","state":"OPEN"}`, 422,
 			"use force",

@@ -2,160 +2,124 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"net/http"
+	"net/url"
 	"reflect"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
-// A row of the table: what the route is, and what answers it. serve writes the
-// answer itself; a refusal is returned and answered in one place.
+// A row of the table: a route, and what answers it. serve writes the answer
+// itself; a refusal is returned and answered in one place.
 type row interface {
-	about() *spec
-	types() (in, out reflect.Type) // nil where there is no JSON
+	about() *api.Spec
+	types() (in, out reflect.Type) // out is nil where the answer is no JSON
 	serve(s *Server, c *call) error
 }
 
-// spec is all that the guard, the decoder and the OpenAPI document need to
-// know of a route. The zero value is the strictest: admin only, no query, no
-// body.
-type spec struct {
-	method, path string
-	summary      string
-
-	public bool          // needs no token
-	scopes []ktrdr.Scope // who may call it besides admin
-
-	query   []param
-	headers []param
-	limit   int64  // of the body in bytes; 0 means that there is none
-	accepts string // the body's content type; empty means application/json
-
-	status   int           // of a success; 0 means 200
-	produces string        // the answer's content type; empty means the envelope
-	bare     bool          // JSON, but without the envelope
-	reads    bool          // changes nothing although its method could
-	stream   bool          // the answer does not end
-	creates  bool          // takes an Idempotency-Key
-	wait     time.Duration // how long the work may take; 0 means defaultWait
-
-	// precheck sees the body before the strict decoder does.
+// input reads the requests of a route.
+type input[In any] struct {
+	spec     api.Spec
+	params   []api.Parameter
+	body     bool // a body is needed
 	precheck func(body []byte) error
 }
 
-const (
-	bodyLimit   = 1 << 20
-	threadLimit = 32 << 20
-	stateLimit  = ktrdr.MaxState + bodyLimit // a checkpoint's state and what goes with it
-	blobLimit   = 2 << 30
-
-	defaultWait = time.Minute
-)
-
-func (sp *spec) about() *spec { return sp }
-
-// changes says whether a call of the route may change something.
-func (sp *spec) changes() bool {
-	return sp.method != http.MethodGet && sp.method != http.MethodHead && !sp.reads
+func inputOf[In any](sp api.Spec) input[In] {
+	t := reflect.TypeFor[In]()
+	return input[In]{spec: sp, params: api.Params(t), body: api.HasBody(sp, t)}
 }
 
-// get is a route that anybody with any reading token may call.
-func get(path, summary string, query ...param) spec {
-	return spec{method: http.MethodGet, path: path, summary: summary, query: query, scopes: readers}
-}
+func (i *input[In]) about() *api.Spec { return &i.spec }
 
-// post and del are routes for admins.
-func post(path, summary string, query ...param) spec {
-	return spec{method: http.MethodPost, path: path, summary: summary, query: query, limit: bodyLimit}
-}
-
-func del(path, summary string, query ...param) spec {
-	return spec{method: http.MethodDelete, path: path, summary: summary, query: query}
-}
-
-var (
-	readers = []ktrdr.Scope{ktrdr.ScopeRead}
-	workers = []ktrdr.Scope{ktrdr.ScopeWorker}
-)
-
-func (sp spec) allow(scopes ...ktrdr.Scope) spec {
-	sp.scopes = slices.Concat(sp.scopes, scopes)
-	return sp
-}
-
-func (sp spec) body(limit int64) spec {
-	sp.limit = limit
-	return sp
-}
-
-func (sp spec) answers(status int) spec {
-	sp.status = status
-	return sp
-}
-
-// makes marks a route that creates something: its caller may send an
-// Idempotency-Key.
-func (sp spec) makes(status int) spec {
-	sp.creates, sp.status = true, status
-	sp.headers = append(sp.headers, param{
-		name: headerKey, kind: kindString, doc: "makes the request repeatable: 1 to 200 visible ASCII characters",
-	})
-	return sp
-}
-
-// asks marks a POST that only reads: its question is too large for a URL.
-func (sp spec) asks() spec {
-	sp.reads, sp.scopes = true, readers
-	return sp
-}
-
-// route is a row whose input and output are JSON.
-type route[In, Out any] struct {
-	spec
+// jsonRow is a row whose request and answer are JSON.
+type jsonRow[In, Out any] struct {
+	input[In]
 	do func(*Server, *call, In) (Out, error)
 }
 
-// none is the input of routes without a body and the output of routes that
-// have nothing to say.
-type none struct{}
-
 // on makes a row of a handler that takes and returns JSON.
-func on[In, Out any](sp spec, do func(*Server, *call, In) (Out, error)) row {
-	return &route[In, Out]{sp, do}
+func on[In, Out any](rt api.Route[In, Out], do func(*Server, *call, In) (Out, error)) row {
+	return &jsonRow[In, Out]{inputOf[In](rt.Spec), do}
 }
 
-func (rt *route[In, Out]) types() (in, out reflect.Type) {
+func (r *jsonRow[In, Out]) types() (in, out reflect.Type) {
 	return reflect.TypeFor[In](), reflect.TypeFor[Out]()
 }
 
-func (rt *route[In, Out]) serve(s *Server, c *call) error {
+func (r *jsonRow[In, Out]) serve(s *Server, c *call) error {
 	defer c.forgetBody()
 	var in In
-	if err := c.decode(&in); err != nil {
+	if err := c.readParams(r.params, s.types, reflect.ValueOf(&in).Elem()); err != nil {
 		return err
 	}
-	out, err := rt.do(s, c, in)
+	if err := c.decode(&in, r.body, r.precheck); err != nil {
+		return err
+	}
+	out, err := r.do(s, c, in)
 	if err != nil {
 		return err
 	}
-	if rt.bare {
+	if r.spec.Bare {
 		return c.send(c.status(), out)
 	}
-	return c.send(c.status(), envelope{Success: true, Data: out, Next: c.next})
+	return c.send(c.status(), api.Envelope{Success: true, Data: listed(out), Next: c.next})
 }
 
-// plain is a row that writes its own answer: streams, blobs, metrics.
-type plain struct {
-	spec
-	do func(*Server, *call) error
+// listed makes an empty list [] on the wire, never null.
+func listed(data any) any {
+	if v := reflect.ValueOf(data); v.Kind() == reflect.Slice && v.IsNil() {
+		return []any{}
+	}
+	return data
 }
 
-func (p *plain) types() (in, out reflect.Type) { return nil, nil }
+// rawRow is a row that writes its own answer: streams, blobs, metrics.
+type rawRow[In any] struct {
+	input[In]
+	do func(*Server, *call, In) error
+}
 
-func (p *plain) serve(s *Server, c *call) error { return p.do(s, c) }
+func raw[In any](rt api.Route[In, api.Raw], do func(*Server, *call, In) error) row {
+	return &rawRow[In]{inputOf[In](rt.Spec), do}
+}
+
+func (r *rawRow[In]) types() (in, out reflect.Type) { return reflect.TypeFor[In](), nil }
+
+func (r *rawRow[In]) serve(s *Server, c *call) error {
+	var in In
+	if err := c.readParams(r.params, s.types, reflect.ValueOf(&in).Elem()); err != nil {
+		return err
+	}
+	return r.do(s, c, in)
+}
+
+// A part is what a row asks: the engine, a desk. The following make rows of its
+// methods.
+type part[P any] func(*Server) P
+
+func toEngine(s *Server) Engine     { return s.engine }
+func toDesk(s *Server) Desk         { return s.desk }
+func toResearch(s *Server) Research { return s.research }
+
+func forward[P, In, Out any](rt api.Route[In, Out], to part[P], do func(P, context.Context, In) (Out, error)) row {
+	return on(rt, func(s *Server, c *call, in In) (Out, error) { return do(to(s), c.Context(), in) })
+}
+
+func ask[P, Out any](rt api.Route[api.None, Out], to part[P], do func(P, context.Context) (Out, error)) row {
+	return on(rt, func(s *Server, c *call, _ api.None) (Out, error) { return do(to(s), c.Context()) })
+}
+
+func tell[P, In any](rt api.Route[In, api.None], to part[P], do func(P, context.Context, In) error) row {
+	return on(rt, func(s *Server, c *call, in In) (api.None, error) { return api.None{}, do(to(s), c.Context(), in) })
+}
+
+func byID[P, Out any](rt api.Route[api.ByID, Out], to part[P], do func(P, context.Context, ktrdr.OperationID) (Out, error)) row {
+	return on(rt, func(s *Server, c *call, in api.ByID) (Out, error) { return do(to(s), c.Context(), in.ID) })
+}
 
 // call is one request on its way to its answer. It is also the
 // http.ResponseWriter, so that what was written is known afterwards.
@@ -163,11 +127,11 @@ type call struct {
 	*http.Request
 	w http.ResponseWriter
 
-	spec  *spec
+	spec  *api.Spec
 	token ktrdr.Token // whose call it is
-	query values
+	query url.Values
 	body  []byte // as it came, once decode has read it
-	whole bool   // all of the body was read
+	read  bool   // all of the body was read
 
 	buffer *bytes.Buffer // holds the body
 
@@ -198,37 +162,4 @@ func (c *call) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (c *call) Unwrap() http.ResponseWriter { return c.w }
 
-func (c *call) status() int {
-	switch {
-	case c.answer != 0:
-		return c.answer
-	case c.spec.status != 0:
-		return c.spec.status
-	}
-	return http.StatusOK
-}
-
-// operationID returns the path's operation. One that could never have been
-// made is simply not there.
-func (c *call) operationID() (ktrdr.OperationID, error) {
-	id := ktrdr.OperationID(c.PathValue("id"))
-	if !id.Valid() {
-		return "", ktrdr.Errorf(ktrdr.CodeNotFound, "no such operation; `ktrdr ops` lists them")
-	}
-	return id, nil
-}
-
-// table is every route there is.
-func table() []row {
-	return slices.Concat(
-		operationRoutes(), labRoutes(), libraryRoutes(), agentRoutes(), runRoutes(), reportRoutes(), checkpointRoutes(), threadRoutes(),
-		workerRoutes(),
-		blobRoutes(), fileRoutes(), eventRoutes(), tokenRoutes(), resilienceRoutes(), systemRoutes(),
-	)
-}
-
-// pattern is the route in http.ServeMux's words.
-func (sp *spec) pattern() string { return sp.method + " " + sp.path }
-
-// key names the route in metrics and logs.
-func (sp *spec) key() string { return strings.TrimPrefix(sp.path, "/api/v1") }
+func (c *call) status() int { return cmp.Or(c.answer, c.spec.Status, http.StatusOK) }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 const testRun = "run_0123456789abcdef"
@@ -90,7 +91,7 @@ func TestRuns_ACancelNamesTheToken(t *testing.T) {
 	if want := []string{testRun, "test", "enough"}; !slices.Equal(said, want) || run.State != ktrdr.RunCancelled {
 		t.Errorf("cancelled with %q, want %q; answered %+v", said, want, run)
 	}
-	refusedWith(t, "long reason", st.send(t, http.MethodDelete, "/api/v1/runs/"+testRun+"?reason="+strings.Repeat("x", maxReason+1), ""), "",
+	refusedWith(t, "long reason", st.send(t, http.MethodDelete, "/api/v1/runs/"+testRun+"?reason="+strings.Repeat("x", 500+1), ""), "",
 		http.StatusBadRequest, ktrdr.CodeInvalid)
 
 	open := serve(t, engine, func(c *Config) { c.Auth = false })
@@ -128,7 +129,7 @@ func TestRunEvents_SendTheRowWheneverItHasChanged(t *testing.T) {
 	row := func() (got ktrdr.Run) {
 		t.Helper()
 		e, ok := r.next()
-		if !ok || e.kind != eventRun {
+		if !ok || e.kind != api.EventRun {
 			t.Fatalf("%+v, %v, want a row", e, ok)
 		}
 		if err := json.Unmarshal([]byte(e.data), &got); err != nil {
@@ -155,7 +156,7 @@ func TestRunEvents_SendTheRowWheneverItHasChanged(t *testing.T) {
 	if got := row(); got.Claims != 1 || got.EndedAt.IsZero() {
 		t.Errorf("last %+v, want the row as it ended", got)
 	}
-	if e, ok := r.next(); !ok || e.kind != streamEnding {
+	if e, ok := r.next(); !ok || e.kind != api.EventEnd {
 		t.Errorf("after the end %+v, %v, want an event that says so", e, ok)
 	}
 	if e, ok := r.next(); ok {
@@ -176,7 +177,7 @@ func TestRunEvents_AReaderOfJSONGetsTheRowOnce(t *testing.T) {
 	st := serve(t, &fakeEngine{})
 	st.engine.setRun(ktrdr.Run{ID: testRun, State: ktrdr.RunRunning, Goal: "trend"})
 	var run ktrdr.Run
-	mustData(t, st.send(t, http.MethodGet, "/api/v1/runs/"+testRun+"/events", "", header("Accept", contentJSON)), http.StatusOK, &run)
+	mustData(t, st.send(t, http.MethodGet, "/api/v1/runs/"+testRun+"/events", "", header("Accept", api.ContentJSON)), http.StatusOK, &run)
 	if run.Goal != "trend" {
 		t.Errorf("got %+v, want the row", run)
 	}
@@ -277,7 +278,7 @@ func TestResults_ShowTheRowOfTheLedgerAndTheLooks(t *testing.T) {
 		"a training by a model": {ktrdr.Training, "op_parent", false, ""},
 	} {
 		op.Type, op.Parent = c.kind, c.parent
-		var r Results
+		var r api.Results
 		mustData(t, st.send(t, http.MethodGet, "/api/v1/operations/"+string(testOp)+"/results", ""), http.StatusOK, &r)
 		look := ""
 		if len(r.Looks) > 0 {

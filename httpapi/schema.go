@@ -8,18 +8,22 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 // schemaBook holds the schemas of our structs by name. A struct inside another
 // is referred to, which also lets one contain itself: jsonschema infers the
 // rest, but not cycles.
 type schemaBook struct {
+	types   ktrdr.Types
 	schemas map[string]*jsonschema.Schema
 	known   map[reflect.Type]*jsonschema.Schema // how a type is written where it is used
 }
 
-func newSchemaBook() *schemaBook {
-	book := &schemaBook{schemas: make(map[string]*jsonschema.Schema), known: knownSchemas()}
+func newSchemaBook(types ktrdr.Types) *schemaBook {
+	book := &schemaBook{types: types, schemas: make(map[string]*jsonschema.Schema), known: knownSchemas(types)}
 	book.known[reflect.TypeFor[time.Time]()] = &jsonschema.Schema{Type: "string", Format: "date-time"}
 	return book
 }
@@ -64,7 +68,7 @@ func (b *schemaBook) learn(t reflect.Type) error {
 }
 
 func (b *schemaBook) field(s *jsonschema.Schema, f reflect.StructField) error {
-	name, ok := jsonName(f)
+	name, ok := api.JSONName(f)
 	if !ok {
 		return nil
 	}
@@ -89,12 +93,12 @@ func (b *schemaBook) field(s *jsonschema.Schema, f reflect.StructField) error {
 // schemaName is the name of a type in the document: that of its package, unless it
 // is one of the API's own or of the domain's, and its own.
 func schemaName(t reflect.Type) string {
-	if t == reflect.TypeFor[failure]() {
+	if t == reflect.TypeFor[api.Failure]() {
 		return "Error"
 	}
 	name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
 	owner := path.Base(t.PkgPath())
-	if owner == "ktrdr" || owner == "httpapi" {
+	if owner == "ktrdr" || owner == "api" {
 		return name
 	}
 	return strings.ToUpper(owner[:1]) + owner[1:] + strings.TrimPrefix(name, strings.ToUpper(owner[:1])+owner[1:])

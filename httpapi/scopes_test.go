@@ -1,7 +1,7 @@
 package httpapi
 
 // routes is who may call what. It is written by hand: a route that is missing
-// here fails the test until somebody has thought about who may call it.
+// here fails the test until its scopes are written here.
 var routes = map[string]string{
 	"GET /api/v1/health":       noToken,
 	"GET /api/v1/openapi.json": allTokens,

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 func TestSecurity_EveryRouteIsListed(t *testing.T) {
 	var have []string
 	for _, row := range table() {
-		have = append(have, row.about().pattern())
+		have = append(have, row.about().Pattern())
 	}
 	slices.Sort(have)
 	want := slices.Sorted(maps.Keys(routes))
@@ -51,11 +52,11 @@ func concrete(path string) string {
 }
 
 // eachRoute runs a subtest for every row of the table.
-func eachRoute(t *testing.T, f func(t *testing.T, sp *spec, path, who string)) {
+func eachRoute(t *testing.T, f func(t *testing.T, sp *api.Spec, path, who string)) {
 	t.Helper()
 	for _, row := range table() {
 		sp := row.about()
-		t.Run(sp.pattern(), func(t *testing.T) { f(t, sp, concrete(sp.path), routes[sp.pattern()]) })
+		t.Run(sp.Pattern(), func(t *testing.T) { f(t, sp, concrete(sp.Path), routes[sp.Pattern()]) })
 	}
 }
 
@@ -80,9 +81,9 @@ func refusedWith(t *testing.T, what string, a *answer, method string, status int
 func TestSecurity_WithoutAProperTokenNothingIsAnswered(t *testing.T) {
 	st := serve(t, &fakeEngine{})
 	secret := st.tokens[ktrdr.ScopeAdmin].Reveal()
-	eachRoute(t, func(t *testing.T, sp *spec, path, who string) {
+	eachRoute(t, func(t *testing.T, sp *api.Spec, path, who string) {
 		if who == noToken {
-			if a := st.send(t, sp.method, path, "", header("Authorization", "")); a.status != http.StatusOK {
+			if a := st.send(t, sp.Method, path, "", header("Authorization", "")); a.status != http.StatusOK {
 				t.Errorf("status = %d, want 200", a.status)
 			}
 			return
@@ -98,14 +99,14 @@ func TestSecurity_WithoutAProperTokenNothingIsAnswered(t *testing.T) {
 			"bare":           secret,
 			"two spaces":     "Bearer  " + secret,
 		} {
-			a := st.send(t, sp.method, path, "", header("Authorization", value))
-			refusedWith(t, name, a, sp.method, http.StatusUnauthorized, ktrdr.CodeUnauthorized)
+			a := st.send(t, sp.Method, path, "", header("Authorization", value))
+			refusedWith(t, name, a, sp.Method, http.StatusUnauthorized, ktrdr.CodeUnauthorized)
 			if a.header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s: no WWW-Authenticate header", name)
 			}
 		}
 		twice := func(r *http.Request) { r.Header.Add("Authorization", "Bearer "+secret) }
-		refusedWith(t, "two headers", st.send(t, sp.method, path, "", twice), sp.method, http.StatusUnauthorized, ktrdr.CodeUnauthorized)
+		refusedWith(t, "two headers", st.send(t, sp.Method, path, "", twice), sp.Method, http.StatusUnauthorized, ktrdr.CodeUnauthorized)
 	})
 	for _, path := range []string{"/", "/api/v1/nothing", "/debug/pprof/", "/api/v1/operations/"} {
 		refusedWith(t, path, st.send(t, http.MethodGet, path, "", header("Authorization", "")), "", http.StatusUnauthorized,
@@ -115,19 +116,19 @@ func TestSecurity_WithoutAProperTokenNothingIsAnswered(t *testing.T) {
 
 func TestSecurity_OnlyTheRightScopesPass(t *testing.T) {
 	st := serve(t, &fakeEngine{})
-	eachRoute(t, func(t *testing.T, sp *spec, path, who string) {
+	eachRoute(t, func(t *testing.T, sp *api.Spec, path, who string) {
 		if who == noToken {
 			return
 		}
 		for _, scope := range []ktrdr.Scope{ktrdr.ScopeWorker, ktrdr.ScopeRead, ktrdr.ScopeAdmin} {
 			allowed := slices.Contains(strings.Fields(who), string(scope))
 			if !allowed {
-				refusedWith(t, string(scope), st.send(t, sp.method, path, "", as(st, scope)), sp.method, http.StatusForbidden, ktrdr.CodeForbidden)
+				refusedWith(t, string(scope), st.send(t, sp.Method, path, "", as(st, scope)), sp.Method, http.StatusForbidden, ktrdr.CodeForbidden)
 				continue
 			}
 			// The guard is passed when the query is what is complained about.
-			a := st.send(t, sp.method, path+"?no_such_parameter=1", "", as(st, scope))
-			refusedWith(t, string(scope), a, sp.method, http.StatusBadRequest, ktrdr.CodeInvalid)
+			a := st.send(t, sp.Method, path+"?no_such_parameter=1", "", as(st, scope))
+			refusedWith(t, string(scope), a, sp.Method, http.StatusBadRequest, ktrdr.CodeInvalid)
 		}
 	})
 }
@@ -135,12 +136,12 @@ func TestSecurity_OnlyTheRightScopesPass(t *testing.T) {
 func TestSecurity_ATokenInTheURLIsRefusedAndNotLogged(t *testing.T) {
 	st := serve(t, &fakeEngine{})
 	secret := st.tokens[ktrdr.ScopeAdmin].Reveal()
-	eachRoute(t, func(t *testing.T, sp *spec, path, _ string) {
+	eachRoute(t, func(t *testing.T, sp *api.Spec, path, _ string) {
 		for _, name := range []string{"token", "access_token"} {
-			bare := st.send(t, sp.method, path+"?"+name+"="+secret, "", header("Authorization", ""))
-			refusedWith(t, name, bare, sp.method, http.StatusUnauthorized, ktrdr.CodeUnauthorized)
-			both := st.send(t, sp.method, path+"?"+name+"="+secret, "")
-			refusedWith(t, name+" beside the header", both, sp.method, http.StatusUnauthorized, ktrdr.CodeUnauthorized)
+			bare := st.send(t, sp.Method, path+"?"+name+"="+secret, "", header("Authorization", ""))
+			refusedWith(t, name, bare, sp.Method, http.StatusUnauthorized, ktrdr.CodeUnauthorized)
+			both := st.send(t, sp.Method, path+"?"+name+"="+secret, "")
+			refusedWith(t, name+" beside the header", both, sp.Method, http.StatusUnauthorized, ktrdr.CodeUnauthorized)
 		}
 	})
 	if strings.Contains(st.logged.String(), secret) {
@@ -157,8 +158,8 @@ func TestSecurity_ForeignHostsAreRefusedOnEveryMethod(t *testing.T) {
 		"[::ffff:127.0.0.1]:" + port, "[::ffff:7f00:1]:" + port, "127.1:" + port, "0x7f000001:" + port, "2130706433:" + port,
 		"localhost.:" + port, "127.0.0.1", "localhost", "localhost:1", "127.0.0.1:0" + port, "127.0.0.2:" + port, "0.0.0.0:" + port,
 	}
-	eachRoute(t, func(t *testing.T, sp *spec, path, _ string) {
-		for _, method := range []string{sp.method, "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+	eachRoute(t, func(t *testing.T, sp *api.Spec, path, _ string) {
+		for _, method := range []string{sp.Method, "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 			for _, host := range hosts {
 				a := st.send(t, method, path, "", func(r *http.Request) { r.Host = host })
 				refusedWith(t, method+" "+host, a, method, http.StatusMisdirectedRequest, ktrdr.CodeForbidden)
@@ -236,8 +237,8 @@ func TestSecurity_ForeignPagesAreRefusedOnEveryMethod(t *testing.T) {
 			r.Header.Set("Origin", "https://evil.example")
 		},
 	}
-	eachRoute(t, func(t *testing.T, sp *spec, path, _ string) {
-		for _, method := range []string{sp.method, "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+	eachRoute(t, func(t *testing.T, sp *api.Spec, path, _ string) {
+		for _, method := range []string{sp.Method, "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 			for name, option := range foreign {
 				a := st.send(t, method, path, "", option)
 				refusedWith(t, method+" "+name, a, method, http.StatusForbidden, ktrdr.CodeForbidden)
@@ -258,34 +259,34 @@ func TestSecurity_ForeignPagesAreRefusedOnEveryMethod(t *testing.T) {
 
 func TestSecurity_OtherContentTypesAreRefused(t *testing.T) {
 	st := serve(t, &fakeEngine{liveClaim: func(ktrdr.OperationID, ktrdr.Epoch) error { return nil }})
-	eachRoute(t, func(t *testing.T, sp *spec, path, _ string) {
-		if sp.limit == 0 {
+	eachRoute(t, func(t *testing.T, sp *api.Spec, path, _ string) {
+		if sp.Limit == 0 {
 			return
 		}
 		types := []string{
 			"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json",
 			"application/json; charset=utf-16", "application/jsonp", "application/json, text/plain",
 		}
-		if sp.accepts == contentBytes {
-			types = append(types, contentJSON)
+		if sp.Accepts == api.ContentBytes {
+			types = append(types, api.ContentJSON)
 		}
 		for _, content := range types {
-			a := st.send(t, sp.method, path, `{}`, header("Content-Type", content))
-			refusedWith(t, content, a, sp.method, http.StatusUnsupportedMediaType, ktrdr.CodeInvalid)
+			a := st.send(t, sp.Method, path, `{}`, header("Content-Type", content))
+			refusedWith(t, content, a, sp.Method, http.StatusUnsupportedMediaType, ktrdr.CodeInvalid)
 		}
-		a := st.send(t, sp.method, path, `{}`, header("Content-Type", contentOf(sp)), header("Content-Encoding", "gzip"))
-		refusedWith(t, "compressed", a, sp.method, http.StatusUnsupportedMediaType, ktrdr.CodeInvalid)
+		a := st.send(t, sp.Method, path, `{}`, header("Content-Type", contentOf(sp)), header("Content-Encoding", "gzip"))
+		refusedWith(t, "compressed", a, sp.Method, http.StatusUnsupportedMediaType, ktrdr.CodeInvalid)
 	})
 }
 
-func contentOf(sp *spec) string {
-	if sp.accepts != "" {
-		return sp.accepts
+func contentOf(sp *api.Spec) string {
+	if sp.Accepts != "" {
+		return sp.Accepts
 	}
-	return contentJSON
+	return api.ContentJSON
 }
 
-// zeros is a body of which nobody knows the end. It counts what was taken.
+// zeros is a body without an end. It counts what was taken.
 type zeros struct{ taken atomic.Int64 }
 
 func (z *zeros) Read(p []byte) (int, error) {
@@ -296,28 +297,28 @@ func (z *zeros) Read(p []byte) (int, error) {
 
 func TestSecurity_OversizeBodiesAreRefused(t *testing.T) {
 	st := serve(t, &fakeEngine{})
-	eachRoute(t, func(t *testing.T, sp *spec, path, _ string) {
-		if sp.method == http.MethodHead || sp.produces != "" && sp.limit == 0 {
+	eachRoute(t, func(t *testing.T, sp *api.Spec, path, _ string) {
+		if sp.Method == http.MethodHead || sp.Produces != "" && sp.Limit == 0 {
 			return // nothing of these looks at a body
 		}
 		unwanted := &zeros{}
-		declared := st.send(t, sp.method, path, "", func(r *http.Request) {
-			r.Body, r.ContentLength = io.NopCloser(io.LimitReader(unwanted, sp.limit+1)), sp.limit+1
+		declared := st.send(t, sp.Method, path, "", func(r *http.Request) {
+			r.Body, r.ContentLength = io.NopCloser(io.LimitReader(unwanted, sp.Limit+1)), sp.Limit+1
 			r.Header.Set("Content-Type", contentOf(sp))
 			r.Header.Set("Expect", "100-continue")
 		})
-		refusedWith(t, "declared", declared, sp.method, http.StatusRequestEntityTooLarge, ktrdr.CodeTooLarge)
+		refusedWith(t, "declared", declared, sp.Method, http.StatusRequestEntityTooLarge, ktrdr.CodeTooLarge)
 		if n := unwanted.taken.Load(); n != 0 {
 			t.Errorf("%d bytes of a body that says it is too large were read", n)
 		}
-		if sp.limit > bodyLimit {
+		if sp.Limit > api.BodyLimit {
 			return
 		}
-		chunked := st.send(t, sp.method, path, "", func(r *http.Request) {
-			r.Body, r.ContentLength = io.NopCloser(io.LimitReader(&zeros{}, sp.limit+1)), -1
+		chunked := st.send(t, sp.Method, path, "", func(r *http.Request) {
+			r.Body, r.ContentLength = io.NopCloser(io.LimitReader(&zeros{}, sp.Limit+1)), -1
 			r.Header.Set("Content-Type", contentOf(sp))
 		})
-		refusedWith(t, "chunked", chunked, sp.method, http.StatusRequestEntityTooLarge, ktrdr.CodeTooLarge)
+		refusedWith(t, "chunked", chunked, sp.Method, http.StatusRequestEntityTooLarge, ktrdr.CodeTooLarge)
 	})
 }
 
@@ -327,13 +328,13 @@ func TestSecurity_IDsThatCannotExistReachNothing(t *testing.T) {
 		"..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%252e%252e%252f", "op_..%2f..", "op_%00", "op_a%0ab", "op_%ff",
 		"OP_DUMMY_1", "op_dummy%20x", "op_" + strings.Repeat("a", 5000), "op_%F0%9F%92%A9", "%27%20OR%201=1--", "op_a%5c..%5cb", "*", "op_*",
 	}
-	eachRoute(t, func(t *testing.T, sp *spec, _, _ string) {
-		if !strings.Contains(sp.path, "{id}") && !strings.Contains(sp.path, "{sha256}") || strings.Contains(sp.path, "/workers/") {
+	eachRoute(t, func(t *testing.T, sp *api.Spec, _, _ string) {
+		if !strings.Contains(sp.Path, "{id}") && !strings.Contains(sp.Path, "{sha256}") || strings.Contains(sp.Path, "/workers/") {
 			return // threads and workers have names of any kind
 		}
 		for _, id := range ids {
-			path := strings.NewReplacer("{id}", id, "{sha256}", id).Replace(sp.path)
-			a := st.send(t, sp.method, path, "")
+			path := strings.NewReplacer("{id}", id, "{sha256}", id).Replace(sp.Path)
+			a := st.send(t, sp.Method, path, "")
 			switch a.status {
 			case http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed:
 			default:
@@ -389,7 +390,7 @@ func TestSecurity_UnknownMethodsAndPathsGetTheEnvelope(t *testing.T) {
 func TestTokens_ASecretIsShownOnceAndARevocationCounts(t *testing.T) {
 	st := serve(t, &fakeEngine{list: func(ktrdr.OperationQuery) (ktrdr.OperationPage, error) { return ktrdr.OperationPage{}, nil }})
 	made := st.send(t, http.MethodPost, "/api/v1/tokens", `{"name":"ci","scope":"read"}`)
-	var reply NewTokenReply
+	var reply api.NewTokenReply
 	mustData(t, made, http.StatusCreated, &reply)
 	if !strings.HasPrefix(reply.Secret, tokenPrefix) || len(reply.Secret) != len(tokenPrefix)+43 {
 		t.Fatalf("token = %q, want %s and 43 characters", reply.Secret, tokenPrefix)

@@ -18,10 +18,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 // Config is what a Server is made of.
 type Config struct {
+	Types      ktrdr.Types // the operation types; required
 	Engine     Engine
 	Desk       Desk                   // makes operations of requests; required
 	Research   Research               // makes researches of requests, and remembers them; required
@@ -42,6 +44,7 @@ type Config struct {
 
 // Server answers HTTP.
 type Server struct {
+	types      ktrdr.Types
 	engine     Engine
 	desk       Desk
 	research   Research
@@ -51,12 +54,11 @@ type Server struct {
 	auth       bool
 	hosts      map[string]bool
 	tls        *tls.Config
-	door       *door
+	limiter    *limiter
 	maxStreams int64
 	grace      time.Duration
 
 	keys     keyring
-	rows     []row
 	mux      *http.ServeMux
 	document []byte // OpenAPI
 	metrics  *metrics
@@ -67,14 +69,13 @@ type Server struct {
 // New makes a server of the table of routes.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
-		door:       newDoor(cmp.Or(c.MaxConns, 1024), c.Log),
+		types: c.Types, engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
+		limiter:    newLimiter(cmp.Or(c.MaxConns, 1024), c.Log),
 		pages:      c.Pages,
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),
 		hosts:      make(map[string]bool),
 		keys:       keyring{tokens: c.Engine},
-		rows:       table(),
 		mux:        http.NewServeMux(),
 		metrics:    newMetrics(),
 	}
@@ -89,14 +90,19 @@ func New(c Config) (*Server, error) {
 		}
 		s.hosts[strings.ToLower(host)] = true
 	}
-	for _, row := range s.rows {
-		s.mux.Handle(row.about().pattern(), &handler{s, row, !strings.Contains(row.about().path, "{")})
-	}
+	rows := table()
+	s.bind(rows)
 	var err error
-	if s.document, err = openAPI(s.rows); err != nil {
+	if s.document, err = openAPI(rows, s.types); err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)
 	}
 	return s, nil
+}
+
+func (s *Server) bind(rows []row) {
+	for _, row := range rows {
+		s.mux.Handle(row.about().Pattern(), &handler{s, row, !strings.Contains(row.about().Path, "{")})
+	}
 }
 
 // handler is a row where the mux finds it.
@@ -113,19 +119,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unmatched stands for the route of requests that have none. Nobody but an
-// admin learns that there is none.
-var unmatched = &spec{path: "unmatched"}
+// unmatched stands for the route of requests that have none. Only an admin
+// learns that there is none.
+var unmatched = &api.Spec{Path: "unmatched"}
 
 // ServeHTTP leads one request through the guard to its row.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{Request: r, w: w, spec: unmatched}
 	start := time.Now()
 	defer func() { s.metrics.observe(c, time.Since(start)) }()
-	defer s.rescue(r.Context(), c)
-	if v := visitorOf(r); v != nil {
-		s.door.begin(v)
-		defer s.door.end(v)
+	defer s.recoverPanic(r.Context(), c)
+	if p := placeOf(r); p != nil {
+		s.limiter.begin(p)
+		defer s.limiter.end(p)
 	}
 
 	if s.pages != nil && !s.auth && isPage(r.URL.Path) {
@@ -161,7 +167,7 @@ func isPage(path string) bool {
 // admit is everything that is asked before a row sees the request.
 func (s *Server) admit(c *call, matched bool) error {
 	err := s.guard(c)
-	if seated := s.seat(c, err); err == nil {
+	if seated := s.identify(c, err); err == nil {
 		err = seated
 	}
 	if err != nil {
@@ -170,33 +176,33 @@ func (s *Server) admit(c *call, matched bool) error {
 	if !matched {
 		return s.noRoute(c)
 	}
-	if c.spec.limit == 0 && c.ContentLength > 0 {
+	if c.spec.Limit == 0 && c.ContentLength > 0 {
 		return c.tooLarge()
 	}
-	return c.query.check(c.spec.query)
+	return nil
 }
 
-// seat tells the door whose connection it is. A connection that may not stay
+// identify tells the limiter whose connection it is. A connection that may not stay
 // is closed after the answer, so that a stream is refused.
-func (s *Server) seat(c *call, refused error) error {
-	v := visitorOf(c.Request)
-	if v == nil {
+func (s *Server) identify(c *call, refused error) error {
+	p := placeOf(c.Request)
+	if p == nil {
 		return nil
 	}
 	is := unchanged // a public route asks for no token
 	switch {
 	case ktrdr.CodeOf(refused) == ktrdr.CodeUnauthorized:
-		is = stranger
-	case c.token.ID != "" && refused == nil && c.token.Scope != ktrdr.ScopeRead && slices.Contains(c.spec.scopes, ktrdr.ScopeWorker):
-		is = fellow
+		is = tokenNone
+	case c.token.ID != "" && refused == nil && c.token.Scope != ktrdr.ScopeRead && slices.Contains(c.spec.Scopes, ktrdr.ScopeWorker):
+		is = tokenWorker
 	case c.token.ID != "":
-		is = client
+		is = tokenClient
 	}
-	if s.door.shown(v, is) {
+	if s.limiter.identify(p, is) {
 		return nil
 	}
 	c.Header().Set("Connection", "close")
-	if c.spec.stream {
+	if c.spec.Stream {
 		return ktrdr.Errorf(ktrdr.CodeUnavailable,
 			"nearly all connections are taken and the rest is kept for workers; try again later, or raise KTRDR_MAX_CONNECTIONS")
 	}
@@ -204,18 +210,18 @@ func (s *Server) seat(c *call, refused error) error {
 }
 
 // Full is when a connection last found every place taken; zero means never.
-func (s *Server) Full() time.Time { return s.door.full() }
+func (s *Server) Full() time.Time { return s.limiter.full() }
 
 // setDeadline bounds how long the answer may take, and how long a body that
-// nobody has asked for yet. A stream sets its own, per write. Connections that
+// is not read yet. A stream sets its own, per write. Connections that
 // cannot have deadlines (in tests) go without.
 func (s *Server) setDeadline(c *call) {
 	if c.ContentLength != 0 {
 		c.unwantedDeadline()
 	}
 	var until time.Time
-	if !c.spec.stream {
-		until = time.Now().Add(cmp.Or(c.spec.wait, defaultWait) + bodyGrace + transferTime(c.spec.limit))
+	if !c.spec.Stream {
+		until = time.Now().Add(cmp.Or(c.spec.Wait, api.DefaultWait) + bodyGrace + api.TransferTime(c.spec.Limit))
 	}
 	_ = http.NewResponseController(c.w).SetWriteDeadline(until)
 }
@@ -242,9 +248,9 @@ func isHandler(h http.Handler) bool {
 	return ok
 }
 
-// rescue turns a handler's panic into an answer: one broken request must not
+// recoverPanic turns a handler's panic into an answer: one broken request must not
 // take the others with it.
-func (s *Server) rescue(ctx context.Context, c *call) {
+func (s *Server) recoverPanic(ctx context.Context, c *call) {
 	p := recover()
 	if p == nil {
 		return
@@ -252,7 +258,7 @@ func (s *Server) rescue(ctx context.Context, c *call) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p) // net/http ends the connection, quietly
 	}
-	s.log.ErrorContext(ctx, "handler panicked", "method", c.Method, "route", c.spec.key(), "panic", p, "stack", string(debug.Stack()))
+	s.log.ErrorContext(ctx, "handler panicked", "method", c.Method, "route", c.spec.Key(), "panic", p, "stack", string(debug.Stack()))
 	c.answerError(ktrdr.Errorf(ktrdr.CodeInternal, "panic: %v", p))
 }
 
@@ -278,7 +284,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		},
 		ConnContext: withConn,
 	}
-	l = &capped{Listener: l, door: s.door}
+	l = &capped{Listener: l, limiter: s.limiter}
 	served := make(chan error, 1)
 	go func() {
 		if s.tls != nil {

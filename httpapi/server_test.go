@@ -109,8 +109,8 @@ func TestServer_HeadersThatNeverEndAreCutOff(t *testing.T) {
 	}
 }
 
-// A body that does not come must not keep anybody waiting, and not a
-// connection either: whoever opens many of them needs no token for it.
+// A body that does not arrive must not delay a refusal or hold a connection: a
+// client needs no token to open many of them.
 func TestServer_ABodyThatNeverEndsKeepsNoRefusalWaiting(t *testing.T) {
 	t.Parallel() // it waits for the timeout
 	st := serve(t, &fakeEngine{})
@@ -154,7 +154,7 @@ func TestServer_ABodyThatNeverEndsKeepsNoRefusalWaiting(t *testing.T) {
 	}
 }
 
-func TestServer_ABodyThatCameWholeKeepsTheConnection(t *testing.T) {
+func TestServer_ACompleteBodyKeepsTheConnection(t *testing.T) {
 	st := serve(t, &fakeEngine{})
 	a := st.send(t, http.MethodPost, "/api/v1/dummy/start", `{"steps":`)
 	refusedWith(t, "half an object", a, "", http.StatusBadRequest, ktrdr.CodeInvalid)

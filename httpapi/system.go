@@ -3,41 +3,22 @@ package httpapi
 import (
 	"net/http"
 
-	"github.com/ktrdr/ktrdr/resilience"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/resilience"
 )
-
-const openapiPath = "/api/v1/openapi.json"
-
-func systemRoutes() []row {
-	health := get("/api/v1/health", "How things stand; the one route that needs no token")
-	health.public, health.bare = true, true
-	numbers := get("/api/v1/metrics", "Numbers for Prometheus")
-	numbers.produces = "text/plain"
-	alias := numbers
-	alias.path = "/metrics"
-	document := get(openapiPath, "This document").allow(workers...)
-	document.produces = contentJSON
-	return []row{
-		on(health, (*Server).health),
-		&plain{numbers, (*Server).prometheus},
-		&plain{alias, (*Server).prometheus},
-		&plain{document, (*Server).openapi},
-	}
-}
 
 // health answers 503 when the store cannot be reached or takes no writes, so
 // that a balancer sends requests elsewhere. A backend that merely lacks workers,
 // or refuses new work because the disk is nearly full, stays in: through it
 // running work must be able to end.
-func (s *Server) health(c *call, _ none) (ktrdr.Health, error) {
+func (s *Server) health(c *call, _ api.None) (ktrdr.Health, error) {
 	h := s.engine.Health(c.Context())
 	if !h.Store.OK {
 		c.answer = http.StatusServiceUnavailable
 	}
 	s.addLevel(&h)
-	h.Operations = listed(h.Operations)
+	h.Operations = filled(h.Operations)
 	if h.Workers.ByType == nil {
 		h.Workers.ByType = map[ktrdr.Type]ktrdr.WorkerSlots{}
 	}
@@ -59,8 +40,8 @@ func (s *Server) addLevel(h *ktrdr.Health) {
 	}
 }
 
-func (s *Server) openapi(c *call) error {
-	c.Header().Set("Content-Type", contentJSON)
+func (s *Server) openapi(c *call, _ api.None) error {
+	c.Header().Set("Content-Type", api.ContentJSON)
 	_, err := c.Write(s.document)
 	return gone(err)
 }

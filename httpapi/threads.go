@@ -1,57 +1,14 @@
 package httpapi
 
 import (
+	"cmp"
+	"context"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/thread"
 )
-
-func threadRoutes() []row {
-	const base = "/api/v1/threads"
-	request := func(path, summary string) spec { return post(base+path, summary).body(threadLimit) }
-	return []row{
-		on(request("/put", "Store a checkpoint of a thread"), (*Server).putThread),
-		on(request("/writes", "Store a task's pending writes"), (*Server).putWrites),
-		on(request("/get", "A checkpoint of a thread, or its newest").asks(), (*Server).getThread),
-		on(request("/list", "Checkpoints, newest first").asks(), (*Server).listThreads),
-		on(request("/history", "Channels' writes along the parent chain").asks(), (*Server).threadHistory),
-		on(request("/copy", "Copy a thread"), (*Server).copyThread),
-		on(request("/prune", "Delete threads, or all but their newest checkpoints"), (*Server).pruneThreads),
-		on(request("/runs/delete", "Delete the checkpoints of runs"), (*Server).deleteRuns),
-		on(post(base+"/lease", "Become the only writer of a thread for a while, or stay it"), (*Server).leaseThread),
-		on(post(base+"/lease/release", "Give a lease back; one that is over is no error"), (*Server).releaseThread),
-		on(del(base+"/{thread_id}", "Delete a thread; a missing one is no error",
-			param{name: "tenant", kind: kindString, doc: "whose thread it is"}), (*Server).deleteThread),
-	}
-}
-
-// ThreadHistoryRequest asks for channels' histories up to a checkpoint.
-type ThreadHistoryRequest struct {
-	thread.Ref
-	Channels []string `json:"channels"`
-}
-
-// ThreadCopy asks to copy a thread.
-type ThreadCopy struct {
-	Tenant string `json:"tenant,omitempty"`
-	Source string `json:"source_thread_id"`
-	Target string `json:"target_thread_id"`
-}
-
-// ThreadPrune asks to delete threads, whole or all but their newest
-// checkpoints.
-type ThreadPrune struct {
-	Tenant   string   `json:"tenant,omitempty"`
-	Threads  []string `json:"thread_ids"`
-	Strategy string   `json:"strategy"` // keep_latest or delete
-}
-
-// ThreadRuns names runs whose checkpoints shall go.
-type ThreadRuns struct {
-	Tenant string   `json:"tenant,omitempty"`
-	Runs   []string `json:"run_ids"`
-}
 
 const (
 	maxThreadName = 256      // as savers have it
@@ -67,8 +24,8 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// writable refuses the threads of operations: their history is written by
-// their workers, under their epoch, and by nobody else.
+// writable refuses the threads of operations: only their workers write them,
+// under their epoch.
 func writable(threads ...string) error {
 	for _, threadID := range threads {
 		if err := checkName("a thread_id", threadID); err != nil {
@@ -82,31 +39,64 @@ func writable(threads ...string) error {
 	return nil
 }
 
-func (s *Server) putThread(c *call, in thread.Put) (thread.Ref, error) {
-	if err := writable(in.Thread); err != nil {
-		return thread.Ref{}, err
+// threadRows are the rows of threads: each checks a request and asks the saver.
+func threadRows() []row {
+	return []row{
+		on(api.PutThread, saver(thread.Saver.Put, func(in thread.Put) error { return writable(in.Thread) })),
+		on(api.PutWrites, saver(told(thread.Saver.PutWrites), func(in thread.Writes) error {
+			return cmp.Or(writable(in.Thread), checkName("a checkpoint_id", in.Checkpoint), checkName("a task_id", in.Task))
+		})),
+		on(api.GetThread, saver(thread.Saver.GetTuple, func(in thread.Ref) error { return checkName("a thread_id", in.Thread) })),
+		on(api.ListThreads, (*Server).listThreads),
+		on(api.GetHistory, saver(func(s thread.Saver, ctx context.Context, in api.ThreadHistory) (map[string]thread.ChannelHistory, error) {
+			return s.History(ctx, in.Ref, in.Channels)
+		}, func(in api.ThreadHistory) error { return checkName("a thread_id", in.Thread) })),
+		on(api.CopyThread, saver(told(func(s thread.Saver, ctx context.Context, in api.ThreadCopy) error {
+			return s.CopyThread(ctx, in.Tenant, in.Source, in.Target)
+		}), func(in api.ThreadCopy) error {
+			return cmp.Or(checkName("a source_thread_id", in.Source), writable(in.Target))
+		})),
+		on(api.PruneThreads, saver(told(func(s thread.Saver, ctx context.Context, in api.ThreadPrune) error {
+			return s.Prune(ctx, in.Tenant, in.Threads, in.Strategy == "keep_latest")
+		}), func(in api.ThreadPrune) error {
+			if in.Strategy != "keep_latest" && in.Strategy != "delete" {
+				return ktrdr.Errorf(ktrdr.CodeInvalid, "a strategy is keep_latest or delete, not %.40q", in.Strategy)
+			}
+			return writable(in.Threads...)
+		})),
+		on(api.DeleteRuns, saver(told(func(s thread.Saver, ctx context.Context, in api.ThreadRuns) error {
+			return s.DeleteRuns(ctx, in.Tenant, in.Runs)
+		}), nil)),
+		on(api.LeaseThread, saver(thread.Saver.Lease, func(in thread.LeaseRequest) error { return writable(in.Thread) })),
+		on(api.ReleaseThread, saver(told(thread.Saver.Release), func(in thread.LeaseRelease) error { return writable(in.Thread) })),
+		on(api.DeleteThread, saver(told(func(s thread.Saver, ctx context.Context, in api.ThreadRequest) error {
+			return s.DeleteThread(ctx, in.Tenant, in.Thread)
+		}), func(in api.ThreadRequest) error {
+			if in.Thread != ktrdr.CleanText(in.Thread) {
+				return malformed("a thread_id is text")
+			}
+			return writable(in.Thread)
+		})),
 	}
-	return s.engine.Saver().Put(c.Context(), in)
 }
 
-func (s *Server) putWrites(c *call, in thread.Writes) (none, error) {
-	if err := writable(in.Thread); err != nil {
-		return none{}, err
+// saver makes a handler of a method of the saver, behind a check; nil checks
+// nothing.
+func saver[In, Out any](do func(thread.Saver, context.Context, In) (Out, error), check func(In) error,
+) func(*Server, *call, In) (Out, error) {
+	return func(s *Server, c *call, in In) (out Out, err error) {
+		if check != nil {
+			if err := check(in); err != nil {
+				return out, err
+			}
+		}
+		return do(s.engine.Saver(), c.Context(), in)
 	}
-	if err := checkName("a checkpoint_id", in.Checkpoint); err != nil {
-		return none{}, err
-	}
-	if err := checkName("a task_id", in.Task); err != nil {
-		return none{}, err
-	}
-	return none{}, s.engine.Saver().PutWrites(c.Context(), in)
 }
 
-func (s *Server) getThread(c *call, in thread.Ref) (thread.Tuple, error) {
-	if err := checkName("a thread_id", in.Thread); err != nil {
-		return thread.Tuple{}, err
-	}
-	return s.engine.Saver().GetTuple(c.Context(), in)
+// told is a method that answers nothing.
+func told[In any](do func(thread.Saver, context.Context, In) error) func(thread.Saver, context.Context, In) (api.None, error) {
+	return func(s thread.Saver, ctx context.Context, in In) (api.None, error) { return api.None{}, do(s, ctx, in) }
 }
 
 func (s *Server) listThreads(c *call, in thread.Query) ([]thread.Tuple, error) {
@@ -114,62 +104,5 @@ func (s *Server) listThreads(c *call, in thread.Query) ([]thread.Tuple, error) {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a limit is not negative; leave it out for all")
 	}
 	in.MaxBytes = listLimit
-	tuples, err := s.engine.Saver().List(c.Context(), in)
-	return listed(tuples), err
-}
-
-func (s *Server) threadHistory(c *call, in ThreadHistoryRequest) (map[string]thread.ChannelHistory, error) {
-	if err := checkName("a thread_id", in.Thread); err != nil {
-		return nil, err
-	}
-	return s.engine.Saver().History(c.Context(), in.Ref, in.Channels)
-}
-
-func (s *Server) copyThread(c *call, in ThreadCopy) (none, error) {
-	if err := checkName("a source_thread_id", in.Source); err != nil {
-		return none{}, err
-	}
-	if err := writable(in.Target); err != nil {
-		return none{}, err
-	}
-	return none{}, s.engine.Saver().CopyThread(c.Context(), in.Tenant, in.Source, in.Target)
-}
-
-func (s *Server) pruneThreads(c *call, in ThreadPrune) (none, error) {
-	if in.Strategy != "keep_latest" && in.Strategy != "delete" {
-		return none{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a strategy is keep_latest or delete, not %.40q", in.Strategy)
-	}
-	if err := writable(in.Threads...); err != nil {
-		return none{}, err
-	}
-	return none{}, s.engine.Saver().Prune(c.Context(), in.Tenant, in.Threads, in.Strategy == "keep_latest")
-}
-
-func (s *Server) deleteRuns(c *call, in ThreadRuns) (none, error) {
-	return none{}, s.engine.Saver().DeleteRuns(c.Context(), in.Tenant, in.Runs)
-}
-
-func (s *Server) leaseThread(c *call, in thread.LeaseRequest) (thread.Lease, error) {
-	if err := writable(in.Thread); err != nil {
-		return thread.Lease{}, err
-	}
-	return s.engine.Saver().Lease(c.Context(), in)
-}
-
-func (s *Server) releaseThread(c *call, in thread.LeaseRelease) (none, error) {
-	if err := writable(in.Thread); err != nil {
-		return none{}, err
-	}
-	return none{}, s.engine.Saver().Release(c.Context(), in)
-}
-
-func (s *Server) deleteThread(c *call, _ none) (none, error) {
-	threadID := c.PathValue("thread_id")
-	if threadID != ktrdr.CleanText(threadID) {
-		return none{}, malformed("a thread_id is text")
-	}
-	if err := writable(threadID); err != nil {
-		return none{}, err
-	}
-	return none{}, s.engine.Saver().DeleteThread(c.Context(), c.query.Get("tenant"), threadID)
+	return s.engine.Saver().List(c.Context(), in)
 }

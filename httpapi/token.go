@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -90,8 +91,8 @@ func (k *keyring) forget() {
 	clear(k.known)
 }
 
-// errNoToken is one sentence for a missing, a wrong and a revoked token: which
-// of them it was is nobody's business.
+// errNoToken is one sentence for a missing, a wrong and a revoked token: the
+// client does not learn which of them it was.
 var errNoToken = ktrdr.Errorf(ktrdr.CodeUnauthorized,
 	"a valid token is needed: send the header Authorization: Bearer …; it is in the file `token` of the data folder, "+
 		"and `ktrdr token create` makes more")
@@ -118,68 +119,31 @@ func wellFormed(secret string) bool {
 	return ok && len(tail) == base64.RawURLEncoding.EncodedLen(tokenBytes)
 }
 
-func tokenRoutes() []row {
-	list := get("/api/v1/tokens", "Tokens, without their secrets")
-	list.scopes = nil // admin only
-	return []row{
-		on(post("/api/v1/tokens", "Make a token; its secret is in this answer and never again").answers(http.StatusCreated),
-			(*Server).createToken),
-		on(list, (*Server).listTokens),
-		on(del("/api/v1/tokens/{id}", "Revoke a token"), (*Server).revokeToken),
-	}
-}
-
-// NewTokenRequest asks for a token.
-type NewTokenRequest struct {
-	Name  string      `json:"name"`
-	Scope ktrdr.Scope `json:"scope"`
-}
-
-// NewTokenReply holds the secret. It is the one place where a token crosses
-// the wire towards a client, which is why it is a plain string here.
-type NewTokenReply struct {
-	ktrdr.Token
-	Secret string `json:"token"`
-}
-
-func (s *Server) createToken(c *call, in NewTokenRequest) (NewTokenReply, error) {
+func (s *Server) createToken(c *call, in api.NewTokenRequest) (api.NewTokenReply, error) {
 	switch {
 	case in.Name == "" || len(in.Name) > 128:
-		return NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token's name has 1 to 128 characters, so that you know later whose it is")
+		return api.NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token's name has 1 to 128 characters, so that you know later whose it is")
 	case in.Scope != ktrdr.ScopeAdmin && in.Scope != ktrdr.ScopeWorker && in.Scope != ktrdr.ScopeRead:
-		return NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token has no scope %.40q; %s", string(in.Scope),
+		return api.NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token has no scope %.40q; %s", string(in.Scope),
 			text.Choices(string(in.Scope), []ktrdr.Scope{ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead}))
 	}
 	secret, token := NewToken(in.Name, in.Scope)
 	if err := s.engine.AddToken(c.Context(), token); err != nil {
-		return NewTokenReply{}, err
+		return api.NewTokenReply{}, err
 	}
 	s.log.InfoContext(c.Context(), "token created", "token", token.ID, "scope", token.Scope, "by", c.token.ID)
-	return NewTokenReply{token, secret.Reveal()}, nil
+	return api.NewTokenReply{Token: token, Secret: secret.Reveal()}, nil
 }
 
-func (s *Server) listTokens(c *call, _ none) ([]ktrdr.Token, error) {
-	tokens, err := s.engine.Tokens(c.Context())
-	return listed(tokens), err
-}
-
-func (s *Server) revokeToken(c *call, _ none) (none, error) {
-	id := c.PathValue("id")
+func (s *Server) revokeToken(c *call, in api.ByKey) (api.None, error) {
+	id := in.ID
 	if len(id) > 64 || !strings.HasPrefix(id, "tok_") {
-		return none{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no such token; `ktrdr token list` shows them")
+		return api.None{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no such token; `ktrdr token list` shows them")
 	}
 	if err := s.engine.RevokeToken(c.Context(), id); err != nil {
-		return none{}, err
+		return api.None{}, err
 	}
 	s.keys.forget()
 	s.log.InfoContext(c.Context(), "token revoked", "token", id, "by", c.token.ID)
-	return none{}, nil
-}
-
-// listed makes an empty list [] on the wire, never null.
-func listed[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
+	return api.None{}, nil
 }

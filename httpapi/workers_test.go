@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 func TestWorkers_AnotherProtocolIsRefusedBeforeItsFields(t *testing.T) {
@@ -27,7 +28,7 @@ func TestWorkers_AnotherProtocolIsRefusedBeforeItsFields(t *testing.T) {
 	refusedWith(t, "unknown field", a, "", http.StatusBadRequest, ktrdr.CodeInvalid)
 }
 
-func TestWorkers_NobodyOutsideSpeaksForABackend(t *testing.T) {
+func TestWorkers_OnlyABackendHoldsItsWorkers(t *testing.T) {
 	st := serve(t, &fakeEngine{})
 	a := st.send(t, http.MethodPost, "/api/v1/workers/register",
 		`{"protocol":1,"worker":{"worker_id":"w","types":["dummy"],"slots":1,"held_by":"backend-1"}}`)
@@ -76,19 +77,19 @@ func TestWorkers_AClaimEndsWithItsWorkerAndWithTheServer(t *testing.T) {
 		ended <- ctx.Err()
 		return ktrdr.ClaimReply{}, nil
 	}}, func(c *Config) { c.Grace = time.Minute })
-	client := newClient(t, st, ktrdr.ScopeWorker)
+	cl := newClient(t, st, ktrdr.ScopeWorker)
 	claim := func(ctx context.Context) <-chan error {
 		done := make(chan error, 1)
 		go func() {
-			_, err := client.Claim(ctx, ktrdr.ClaimRequest{Worker: "w", Wait: 1000})
+			_, err := cl.Claim(ctx, ktrdr.ClaimRequest{Worker: "w", Wait: 1000})
 			done <- err
 		}()
 		return done
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	done := claim(ctx)
-	if got := <-waiting; got != maxPoll.Seconds() {
-		t.Errorf("wait = %v s, want no more than %v", got, maxPoll)
+	if got := <-waiting; got != api.MaxPoll.Seconds() {
+		t.Errorf("wait = %v s, want no more than %v", got, api.MaxPoll)
 	}
 	leave()
 	<-ended

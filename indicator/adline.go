@@ -41,7 +41,7 @@ func makeADLine(a Args) Indicator {
 	}
 }
 
-// relative_strength compares with the mean over so many bars, from so many on.
+// relative_strength compares with the mean over that number of bars, once there are as many.
 const (
 	strengthOver = 50
 	strengthFrom = 20

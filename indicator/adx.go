@@ -55,7 +55,7 @@ func (x *adx) run(in *market.Bars, out [][]float64) {
 		plus[i], less[i] = x.move(h[i], l[i], c[i])
 		index[i] = x.index.next(spread(x.plus, x.less))
 	}
-	last := *x // nobody else can see it, so it need not be kept in memory
+	last := *x // a local copy, so that it need not be kept in memory
 	value := last.index.value
 	for ; i < n; i++ {
 		plus[i], less[i] = last.move(h[i], l[i], c[i])

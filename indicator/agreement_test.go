@@ -51,11 +51,11 @@ func TestCompute_KnowsNothingOfTheFuture(t *testing.T) {
 	bars := roughBars(3, 1500)
 	r := num.NewRand(3)
 	eachVariant(t, func(t *testing.T, _ Definition, _ []Setting, x Indicator) {
-		whole := compute(x, bars)
+		full := compute(x, bars)
 		for _, cut := range []int{0, 1, 2, 30, piece, piece + 1, 1 + int(r.Uint64n(1400))} {
-			want := make([][]float64, len(whole))
-			for k := range whole {
-				want[k] = whole[k][:cut]
+			want := make([][]float64, len(full))
+			for k := range full {
+				want[k] = full[k][:cut]
 			}
 			wantSame(t, x, compute(x, bars.Slice(0, cut)), want)
 		}

@@ -37,7 +37,6 @@ func newBlock(length int, none float64) block {
 // room is how many of n values still go into this block.
 func (b *block) room(n int) int { return min(n, len(b.values)-b.at) }
 
-// sum is the sum of the last values.
 type sum struct {
 	block
 	total float64
@@ -136,7 +135,7 @@ func (m *mean) turn(anchor float64) {
 	}
 }
 
-// shortest is the longest window whose mean is added up anew for every value:
+// shortest is the longest window whose mean is summed again for every value:
 // that takes less time than keeping blocks.
 const shortest = 4
 

@@ -20,10 +20,8 @@ const (
 	turnedRound int64 = -1
 )
 
-// newHighest begins the largest of the last values.
 func newHighest(length int) step { return newExtreme(length, upright) }
 
-// newLowest begins the smallest of the last values.
 func newLowest(length int) step { return newExtreme(length, turnedRound) }
 
 func newExtreme(length int, turned int64) step {

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// Kind is what a parameter holds.
-type Kind int
+// ParamKind is what a parameter holds.
+type ParamKind int
 
 // The kinds of parameter.
 const (
-	Int    Kind = iota // a whole number between Min and Max
-	Float              // a number between Min and Max
-	Bool               // true or false
-	Choice             // one of Choices
+	Int    ParamKind = iota // a whole number between Min and Max
+	Float                   // a number between Min and Max
+	Bool                    // true or false
+	Choice                  // one of Choices
 )
 
 var kindNames = [...]string{Int: "int", Float: "float", Bool: "bool", Choice: "choice"}
 
 // String names the kind as listings show it.
-func (k Kind) String() string { return kindNames[k] }
+func (k ParamKind) String() string { return kindNames[k] }
 
 // Param is one parameter of an indicator. A Bool counts 0 as false and 1 as
 // true; a Choice counts by position in Choices.
 type Param struct {
 	Name              string
-	Kind              Kind
+	Kind              ParamKind
 	Default, Min, Max float64
 	Choices           []string
 	Doc               string
@@ -97,7 +97,6 @@ func Lookup(name string) (Definition, bool) {
 	return d, ok
 }
 
-// param finds a parameter by name.
 func (d Definition) param(name string) (int, bool) {
 	i := slices.IndexFunc(d.Params, func(p Param) bool { return p.Name == name })
 	return i, i >= 0

@@ -1,5 +1,5 @@
 // Package indicator computes the technical indicators that strategies are made
-// of: thirty-one of them, each in a file of its own that registers itself.
+// of, each in a file of its own that registers itself.
 //
 // An indicator has one implementation, a machine that takes bars in pieces of
 // any length and goes on where the last piece ended:

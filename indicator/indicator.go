@@ -197,7 +197,6 @@ func (l *lead) skip(n int) int {
 	return k
 }
 
-// undefined fills x with NaN.
 func undefined(x []float64) {
 	for i := range x {
 		x[i] = math.NaN()

@@ -21,10 +21,7 @@ func (d Definition) hint(name string) string {
 	if len(d.Params) == 0 {
 		return "; it takes none"
 	}
-	all := make([]string, len(d.Params))
-	for i, p := range d.Params {
-		all[i] = p.Name
-	}
+	all := text.Map(d.Params, func(p Param) string { return p.Name })
 	if best := text.Nearest(name, all); best != "" {
 		return hint(best)
 	}

@@ -8,7 +8,6 @@ import (
 
 // The arithmetic that several indicators share.
 
-// difference is x less what was before it.
 func difference(x, before, out []float64) {
 	before, out = before[:len(x)], out[:len(x)]
 	for i, v := range x {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Setting is one parameter as somebody wrote it: a number, or text when IsText
+// Setting is one parameter as the user wrote it: a number, or text when IsText
 // is set. A boolean is the text true or false.
 type Setting struct {
 	Name   string

@@ -134,7 +134,6 @@ func ClassOf(symbol string) (c Class, known bool) {
 	return unknownClass, false
 }
 
-// currencies are all that the FX rules know.
 func currencies() []string { return slices.Concat([]string{"USD"}, majorCurrencies, minorCurrencies) }
 
 // pairOf says whether a name is a currency and one of others, in either order.
@@ -146,7 +145,6 @@ func pairOf(name, currency string, others []string) bool {
 	return ok && slices.Contains(others, other)
 }
 
-// isPair says whether a name is two different currencies.
 func isPair(name string) bool {
 	return len(name) == 6 && name[:3] != name[3:] && slices.Contains(currencies(), name[:3]) && slices.Contains(currencies(), name[3:])
 }

@@ -63,7 +63,6 @@ const BasisPoints = 10_000
 // Points writes a fraction in basis points, in at most six digits.
 func Points(rate float64) string { return strconv.FormatFloat(rate*BasisPoints, 'g', 6, 64) }
 
-// fromPoints reads a number of basis points.
 func fromPoints(text string) (float64, bool) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || math.IsNaN(x) || strings.Contains(text, "_") {
@@ -89,7 +88,6 @@ func (t Table) Find(symbol string) (Costs, bool) {
 	return Costs{}, false
 }
 
-// maxTable is the longest text of a table, in bytes.
 const maxTable = 64 << 10
 
 const tableForm = "must be SYMBOL=COMMISSION/SLIPPAGE/SPREAD in basis points, such as EURUSD=0.5/0.5/1, " +

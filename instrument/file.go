@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/internal/yamldoc"
 )
 
 // FileName is the name of the file in the data folder.
@@ -39,12 +40,9 @@ type File map[string]Instrument
 // the file does not name.
 func (f File) Find(symbol string) Instrument { return f[strings.ToUpper(symbol)] }
 
-// Bounds of a file. The time that parsing takes grows with the square of the
-// number of symbols.
-const (
-	maxBytes       = 256 << 10
-	maxInstruments = 2000
-)
+const maxInstruments = 2000
+
+var limits = yamldoc.Limits{What: "this file", Bytes: 256 << 10, Tokens: 60_000, Depth: 8}
 
 // ReadFile reads the file of a data folder. A file that does not exist has no
 // instruments.
@@ -57,7 +55,7 @@ func ReadFile(path string) (File, error) {
 		return nil, fmt.Errorf("instruments: %w", err)
 	}
 	defer func() { _ = f.Close() }() // only read
-	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, int64(limits.Bytes)+1))
 	if err != nil {
 		return nil, fmt.Errorf("instruments: %w", err)
 	}
@@ -69,7 +67,11 @@ func ReadFile(path string) (File, error) {
 // problems.
 func Parse(name string, text []byte) (File, error) {
 	p := &fileParser{name: name, file: File{}}
-	if root := p.document(text); root != nil {
+	root, wrong := yamldoc.Parse(text, limits)
+	switch {
+	case wrong != nil:
+		p.badAt(wrong.Position, wrong.Message)
+	case root != nil && root.Type() != ast.NullType:
 		p.keys(root, "", []key{{"instruments", p.instruments}})
 	}
 	if err := errors.Join(p.problems...); err != nil {
@@ -78,7 +80,6 @@ func Parse(name string, text []byte) (File, error) {
 	return p.file, nil
 }
 
-// key is a key that a mapping may have, and how its value is read.
 type key struct {
 	name string
 	read func(n ast.Node, path string)
@@ -100,7 +101,7 @@ func (p *fileParser) keys(n ast.Node, path string, known []key) []string {
 }
 
 func (p *fileParser) instruments(n ast.Node, path string) {
-	if values := valuesOf(n); len(values) > maxInstruments {
+	if values, _ := yamldoc.Entries(n); len(values) > maxInstruments {
 		p.bad(n, "%sthere are %d symbols; at most %d are allowed", where(path), len(values), maxInstruments)
 		return
 	}
@@ -164,10 +165,7 @@ func (p *fileParser) costs(n ast.Node, path string) *Costs {
 
 // nearest suggests the key that a misspelt one is nearest to, or lists all.
 func nearest(name string, known []key) string {
-	var all []string
-	for _, k := range known {
-		all = append(all, k.name)
-	}
+	all := text.Map(known, func(k key) string { return k.name })
 	if best := text.Nearest(name, all); best != "" {
 		return "; did you mean " + best + "?"
 	}

@@ -116,10 +116,10 @@ func TestParse_SaysWhatIsWrongAndWhere(t *testing.T) {
 		"a tag":          {"instruments: !x {}\n", "tags (!) are not allowed"},
 		"two documents":  {"instruments: {}\n---\ninstruments: {}\n", "a second document begins here"},
 		"no YAML":        {"instruments: [\n", "this is not YAML"},
-		"no text":        {"instruments: \xff\n", "the file is not text in UTF-8"},
+		"no text":        {"instruments: \xff\n", "not text in UTF-8"},
 		"nested":         {"instruments: " + strings.Repeat("[", 40) + "\n", "nested more than 8 deep"},
-		"too large":      {"# " + strings.Repeat("x", maxBytes), "the file is larger than 256 KB"},
-		"too many words": {"instruments: [" + strings.Repeat("1,", maxTokens) + "]", "words and signs"},
+		"too large":      {"# " + strings.Repeat("x", limits.Bytes), "the file is larger than 256 KB"},
+		"too many words": {"instruments: [" + strings.Repeat("1,", limits.Tokens) + "]", "words and signs"},
 		"too many symbols": {
 			"instruments:\n" + many(maxInstruments+1), fmt.Sprintf("there are %d symbols; at most %d are allowed", maxInstruments+1, maxInstruments),
 		},

@@ -1,20 +1,16 @@
-// Package jobs makes durable operations of what the compute packages do:
+// Package jobs is what is said of trainings, backtests and imports: requests,
+// specs and results, with their JSON. It computes nothing.
 //
-//	request ──Desk──▶ spec ──engine──▶ worker ──Runner──▶ result, artifacts
+//	request ──▶ spec ──▶ result
 //
-//	training     strategy, bars, seed ──▶ model.safetensors and its figures
-//	backtesting  model, bars, costs   ──▶ backtest.ktbt and its figures
+//	training     strategy, bars, seed ──▶ model.safetensors and its metrics
+//	backtesting  model, bars, costs   ──▶ backtest.ktbt and its metrics
 //	data_load    price file           ──▶ a series of the library
 //
-// The Desk is the backend's side. It turns what somebody asks for ("train
-// rsi_mean_reversion on EURUSD") into a spec that says everything: the strategy
-// as text, the seed, the class of arithmetic, and every input by the hash of its
-// bytes, which it puts into the blob store first. A spec is therefore all that a
-// worker needs, on any machine and at any later time, and its result is a
-// function of it: whatever is imported, edited or deleted meanwhile changes
-// nothing.
+// A spec says everything: the strategy as text, the seed, the class of
+// arithmetic, and every input by the hash of its bytes. So it is all that a worker
+// needs, on any machine and at any later time. The result is a function of the
+// spec: nothing that is imported, edited or deleted later changes it.
 //
-// A Runner is the worker's side. It may be stopped between any two batches or
-// chunks of bars and goes on elsewhere, from its checkpoint, to the same bits;
-// result_hash says so in one line.
+// Package compute makes specs of requests and runs them.
 package jobs

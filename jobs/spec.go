@@ -1,18 +1,14 @@
 package jobs
 
 import (
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/neural"
-	"github.com/ktrdr/ktrdr/strategy"
-	"github.com/ktrdr/ktrdr/train"
 )
 
 // Bars is a series that an operation reads: a bars file in the blob store, which
@@ -58,17 +54,17 @@ const (
 
 // BacktestSpec is all that a backtest needs.
 type BacktestSpec struct {
-	Model     ktrdr.Artifact  `json:"model"`
-	Symbol    string          `json:"symbol,omitempty"`  // the only one that is traded
-	Symbols   []string        `json:"symbols,omitempty"` // several: an account for each, in this order
-	Scope     Scope           `json:"scope"`
-	Start     time.Time       `json:"start,omitzero"` // bounds of trading; zero leaves the strategy's
-	End       time.Time       `json:"end,omitzero"`
-	Overrides train.Overrides `json:"overrides"`
+	Model     ktrdr.Artifact     `json:"model"`
+	Symbol    string             `json:"symbol,omitempty"`  // the only one that is traded
+	Symbols   []string           `json:"symbols,omitempty"` // several: an account for each, in this order
+	Scope     Scope              `json:"scope"`
+	Start     time.Time          `json:"start,omitzero"` // bounds of trading; zero leaves the strategy's
+	End       time.Time          `json:"end,omitzero"`
+	Overrides backtest.Overrides `json:"overrides"`
 	// SymbolOverrides are the costs of single symbols, where several are traded.
-	SymbolOverrides map[string]train.Overrides `json:"symbol_overrides,omitempty"`
-	Bars            []Bars                     `json:"bars"`
-	Opens           *Opening                   `json:"opens,omitempty"` // it trades bars of a holdout
+	SymbolOverrides map[string]backtest.Overrides `json:"symbol_overrides,omitempty"`
+	Bars            []Bars                        `json:"bars"`
+	Opens           *Opening                      `json:"opens,omitempty"` // it trades bars of a holdout
 }
 
 // Opening is a look at the holdout of markets that a person asked for. It changes
@@ -86,7 +82,7 @@ type LoadSpec struct {
 	Symbol    string           `json:"symbol"`
 	Timeframe market.Timeframe `json:"timeframe,omitempty"` // empty means the one that the times show
 	Zone      string           `json:"zone,omitempty"`      // of times that carry none; empty means UTC
-	Divide    float64          `json:"divide,omitempty"`    // prices are points, so many to a unit
+	Divide    float64          `json:"divide,omitempty"`    // prices are in points: how many make one unit
 	Normalise bool             `json:"normalise,omitempty"` // mend what is wrong instead of refusing it
 	Mode      ImportMode       `json:"mode,omitempty"`      // what to do where the series exists
 
@@ -94,16 +90,15 @@ type LoadSpec struct {
 	NewMarket    bool   `json:"new_market,omitempty"`
 }
 
-// maxSeed is the largest whole number that every reader of JSON keeps.
-const maxSeed = 1 << 53
+// MaxSeed is the largest whole number that every reader of JSON keeps.
+const MaxSeed = 1 << 53
 
 // Validate says what is wrong with the spec, apart from its strategy.
 func (s TrainingSpec) Validate() error {
-	_, kernel := neural.KernelFor(s.KernelClass)
 	return errors.Join(
 		require(s.Strategy != "", "strategy_yaml is empty"),
-		require(s.Seed <= maxSeed, "seed is %d; at most %d is allowed", s.Seed, uint64(maxSeed)),
-		kernel, checkSpan(s.Start, s.End), checkBars(s.Bars),
+		require(s.Seed <= MaxSeed, "seed is %d; at most %d is allowed", s.Seed, uint64(MaxSeed)),
+		checkSpan(s.Start, s.End), checkBars(s.Bars),
 	)
 }
 
@@ -120,11 +115,11 @@ func (s BacktestSpec) Validate() error {
 
 // Validate says what is wrong with the spec.
 func (s LoadSpec) Validate() error {
-	return errors.Join(require(s.Source.SHA256 != ktrdr.Hash{}, "source has no sha256"), s.readable())
+	return errors.Join(require(s.Source.SHA256 != ktrdr.Hash{}, "source has no sha256"), s.CheckFormat())
 }
 
-// readable says what is wrong with how the source is to be read.
-func (s LoadSpec) readable() error {
+// CheckFormat says what is wrong with how the source is to be read.
+func (s LoadSpec) CheckFormat() error {
 	_, zone := time.LoadLocation(s.Zone)
 	if zone != nil {
 		zone = fmt.Errorf("zone %q is no time zone: give one like Europe/Athens or UTC", s.Zone)
@@ -156,92 +151,92 @@ func checkBars(bars []Bars) error {
 	return errors.Join(append(errs, require(len(bars) > 0, "there are no bars"))...)
 }
 
-// operation makes the request that creates an operation.
-func operation(t ktrdr.Type, spec, metadata any) (ktrdr.NewOperation, error) {
-	text, err := json.Marshal(spec)
-	if err != nil {
-		return ktrdr.NewOperation{}, fmt.Errorf("%s spec: %w", t, err)
+// Verify checks that b is the series that a spec names. CodeInvalid.
+func (want Bars) Verify(b *market.Bars) error {
+	if b.Symbol != want.Symbol || b.Timeframe != want.Timeframe || ktrdr.Hash(b.Hash()) != want.Hash {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%s holds %s %s and not the series that the spec names", want.Name, b.Symbol, b.Timeframe)
 	}
-	about, err := json.Marshal(metadata)
-	if err != nil {
-		return ktrdr.NewOperation{}, fmt.Errorf("%s metadata: %w", t, err)
-	}
-	return ktrdr.NewOperation{Type: t, Spec: text, Metadata: about, BackendLocal: t == ktrdr.DataLoad}, nil
+	return nil
 }
 
-// Numerics of a backtest: how orders are filled and figures made.
-const backtestNumerics = "backtest/1"
+// Traded are the symbols of a backtest, in the order of its accounts.
+func (s BacktestSpec) Traded() []string { return traded(s.Symbol, s.Symbols) }
 
-// Fingerprints tell, by type, what an operation would be run from now. A
-// checkpoint that was made from anything else is not gone on with.
-func Fingerprints() map[ktrdr.Type]func(spec []byte) (map[string]string, error) {
-	return map[ktrdr.Type]func([]byte) (map[string]string, error){
-		ktrdr.Training: func(text []byte) (map[string]string, error) {
-			spec, err := ktrdr.ParseSpec[TrainingSpec](text)
-			if err != nil {
-				return nil, err
-			}
-			s, err := spec.parsed()
-			if err != nil {
-				return nil, err
-			}
-			return spec.fingerprint(s), nil
-		},
-		ktrdr.Backtesting: func(text []byte) (map[string]string, error) {
-			spec, err := ktrdr.ParseSpec[BacktestSpec](text)
-			return spec.fingerprint(), err
-		},
+func traded(one string, several []string) []string {
+	if len(several) > 0 {
+		return several
 	}
+	return []string{one}
 }
 
-func (s TrainingSpec) parsed() (*strategy.Strategy, error) {
-	parsed, _, err := strategy.Parse([]byte(s.Strategy), "strategy")
-	if err != nil {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%w", err)
-	}
-	return parsed, nil
+// Trade sets the symbols that are traded: one account for each.
+func (s *BacktestSpec) Trade(symbols []string) {
+	s.Symbol, s.Symbols = oneOrSeveral(symbols)
 }
 
-func (s TrainingSpec) fingerprint(parsed *strategy.Strategy) map[string]string {
-	return map[string]string{
-		"strategy": ktrdr.Hash(parsed.Hash()).String(),
-		"data":     dataHash(s.Bars),
-		"seed":     fmt.Sprint(s.Seed),
-		"dates":    span(s.Start, s.End),
-		"numerics": train.Numerics + " " + neural.Numerics + " " + s.KernelClass,
+func oneOrSeveral(symbols []string) (one string, several []string) {
+	if len(symbols) == 1 {
+		return symbols[0], nil
 	}
+	return "", symbols
 }
 
-func (s BacktestSpec) fingerprint() map[string]string {
-	settings, _ := json.Marshal(s.Overrides) // numbers only
-	if len(s.SymbolOverrides) > 0 {
-		each, _ := json.Marshal(s.SymbolOverrides) // sorted by symbol
-		settings = append(append(settings, ' '), each...)
+// OverridesFor are those of a symbol's account.
+func (s BacktestSpec) OverridesFor(symbol string) backtest.Overrides {
+	o := s.Overrides
+	if own, ok := s.SymbolOverrides[symbol]; ok {
+		o.Commission, o.Slippage, o.Spread = own.Commission, own.Slippage, own.Spread
 	}
-	return map[string]string{
-		"model":    s.Model.SHA256.String(),
-		"data":     dataHash(s.Bars),
-		"dates":    string(s.Scope) + " " + span(s.Start, s.End),
-		"settings": strings.Join(s.Traded(), ",") + " " + string(settings),
-		"numerics": backtestNumerics + " " + train.Numerics + " " + neural.Numerics,
-	}
+	return o
 }
 
-func span(start, end time.Time) string {
-	text := func(t time.Time) string {
-		if t.IsZero() {
-			return "-"
-		}
-		return t.UTC().Format(time.RFC3339)
+// Charge sets what trading a symbol costs.
+func (s *BacktestSpec) Charge(symbol string, commission, slippage, spread float64) {
+	o := backtest.Overrides{Commission: &commission, Slippage: &slippage, Spread: &spread}
+	if len(s.Symbols) == 0 {
+		s.Overrides.Commission, s.Overrides.Slippage, s.Overrides.Spread = o.Commission, o.Slippage, o.Spread
+		return
 	}
-	return text(start) + " to " + text(end)
+	if s.SymbolOverrides == nil {
+		s.SymbolOverrides = map[string]backtest.Overrides{}
+	}
+	s.SymbolOverrides[symbol] = o
 }
 
-// dataHash is one hash for all the series, in the order in which they are read.
-func dataHash(bars []Bars) string {
-	h := sha256.New()
-	for _, b := range bars {
-		fmt.Fprintf(h, "%s %s %s\n", b.Symbol, b.Timeframe, b.Hash)
+// Warning says what an opening is.
+func (o Opening) Warning() string {
+	of := "the market"
+	if o.Research != "" {
+		of = "the market that " + string(o.Research) + " searched"
 	}
-	return ktrdr.Hash(h.Sum(nil)).String()
+	return fmt.Sprintf("the bars after %s are the holdout of %s: reading them is a look, which is counted against every later confirmation "+
+		"on this market", text.Minute(o.From.Unix()), of)
+}
+
+// ImportMode says what an import does where the series exists.
+type ImportMode string
+
+// Modes of an import.
+const (
+	ImportNew     ImportMode = ""        // it is refused
+	ImportReplace ImportMode = "replace" // the new bars take the place of the old
+	ImportAppend  ImportMode = "append"  // the new bars are added to the old
+)
+
+// Validate refuses what is no mode.
+func (m ImportMode) Validate() error {
+	switch m {
+	case ImportNew, ImportReplace, ImportAppend:
+		return nil
+	}
+	return ktrdr.Errorf(ktrdr.CodeInvalid, "mode %q is unknown: use replace or append", string(m))
+}
+
+// Exists refuses an import of a series that exists, unless the mode allows it.
+func (m ImportMode) Exists(e SeriesInfo) error {
+	if m != ImportNew {
+		return nil
+	}
+	return ktrdr.Errorf(ktrdr.CodeConflict,
+		"the lab has %v already: add the new bars to it with --append (mode append), or let them take its place with --replace (mode replace)", e)
 }

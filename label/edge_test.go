@@ -197,13 +197,3 @@ func TestUniqueness_ByHand(t *testing.T) {
 		t.Error("no samples have weights, want nil")
 	}
 }
-
-func TestSet_CountsOfARegressionAreNil(t *testing.T) {
-	if c := labels(t, label.ForwardReturn{Horizon: 1}, closes(64, 65, 66)).Counts(); c != nil {
-		t.Errorf("counts %v, want nil", c)
-	}
-	s := labels(t, label.Context{Horizon: 1, Bullish: 0.25, Bearish: -0.25}, closes(64, 128, 128, 64, 128))
-	if want := []int{2, 1, 1}; !slices.Equal(s.Counts(), want) {
-		t.Errorf("counts %v, want %v", s.Counts(), want)
-	}
-}

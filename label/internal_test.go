@@ -83,7 +83,7 @@ func TestDeviationRatio_EqualsItsDefinition(t *testing.T) {
 }
 
 // A large deviation that has left the sum leaves no rounding error behind: the
-// sum is made anew from time to time.
+// sum is made again from time to time.
 func TestDeviationRatio_ForgetsALargeDeviation(t *testing.T) {
 	const period, lookback = 2, 4
 	returns := make([]float64, 40)

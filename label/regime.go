@@ -164,7 +164,7 @@ func deviationRatio(returns []float64, period, lookback int) []float64 {
 		switch {
 		case first < period:
 			sum += dev[i]
-		case (i-period)%lookback == 0: // summed anew now and then, so that rounding does not pile up
+		case (i-period)%lookback == 0: // summed again now and then, so that rounding does not pile up
 			sum = total(dev[first : i+1])
 		default:
 			sum += dev[i] - dev[first-1]
@@ -186,7 +186,6 @@ func total(x []float64) float64 {
 
 func mean(x []float64) float64 { return total(x) / float64(len(x)) }
 
-// deviation is the sample standard deviation.
 func deviation(x []float64) float64 {
 	m, squares := mean(x), 0.0
 	for _, v := range x {

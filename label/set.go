@@ -28,18 +28,6 @@ type Set struct {
 // Len is the number of samples.
 func (s *Set) Len() int { return len(s.Row) }
 
-// Counts is the number of samples of each class; nil for a regression.
-func (s *Set) Counts() []int {
-	if s.Classes == 0 {
-		return nil
-	}
-	n := make([]int, s.Classes)
-	for _, c := range s.Class {
-		n[c]++
-	}
-	return n
-}
-
 // Select returns the samples for which keep answers true. Weights are kept as
 // they are.
 func (s *Set) Select(keep func(i int) bool) *Set {

@@ -42,7 +42,6 @@ func (z Zigzag) Label(b *market.Bars) (*Set, error) {
 	return s, nil
 }
 
-// pivot is a turning point of a series.
 type pivot struct {
 	at    int32 // its bar
 	known int32 // the bar by which it is known

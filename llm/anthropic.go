@@ -10,7 +10,7 @@ import (
 )
 
 // anthropic speaks the Messages API.
-type anthropic struct{ client *client }
+type anthropic struct{ *client }
 
 const anthropicVersion = "2023-06-01"
 
@@ -30,17 +30,14 @@ func NewAnthropic(cfg ClientConfig) (Provider, error) {
 	return &anthropic{client: c}, nil
 }
 
-// Name is the provider's.
-func (a *anthropic) Name() string { return a.client.cfg.Name }
-
 // Complete asks once. Errors are *resilience.Error.
 func (a *anthropic) Complete(ctx context.Context, model string, r Request) (Answer, error) {
 	if err := r.check(); err != nil {
-		return Answer{}, a.client.notSent(err)
+		return Answer{}, a.notSent(err)
 	}
-	return a.client.ask(ctx, anthropicBody(model, r), func(h http.Header, body io.Reader) (Answer, error) {
+	return a.ask(ctx, anthropicBody(model, r), func(h http.Header, body io.Reader) (Answer, error) {
 		if kind, _, err := mime.ParseMediaType(h.Get("Content-Type")); err != nil || kind != "text/event-stream" {
-			return Answer{}, a.client.garbage("the answer is no stream of events but %q; is base_url right?", a.client.shown(kind))
+			return Answer{}, a.garbage("the answer is no stream of events but %q; is base_url right?", a.shown(kind))
 		}
 		d := &draft{client: a.client, id: h.Get("Request-Id")}
 		return readAnthropic(d, r, body)
@@ -203,7 +200,7 @@ func (in *anthropicReader) take(e anthropicEvent) (err error) {
 	case "content_block_start":
 		switch e.ContentBlock.Type {
 		case "text":
-			return in.say(e.ContentBlock.Text)
+			return in.write(&in.text, e.ContentBlock.Text)
 		case "tool_use":
 			in.tools[e.Index], err = in.call(e.ContentBlock.ID, e.ContentBlock.Name)
 			return err
@@ -211,10 +208,10 @@ func (in *anthropicReader) take(e anthropicEvent) (err error) {
 	case "content_block_delta":
 		switch e.Delta.Type {
 		case "text_delta":
-			return in.say(e.Delta.Text)
+			return in.write(&in.text, e.Delta.Text)
 		case "input_json_delta":
 			if tool := in.tools[e.Index]; tool != nil {
-				return in.input(tool, e.Delta.PartialJSON)
+				return in.write(&tool.input, e.Delta.PartialJSON)
 			}
 		}
 	case "message_delta":

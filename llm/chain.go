@@ -13,8 +13,8 @@ import (
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
-// Model is a link of a chain: one model at one provider, and what it can do.
-type Model struct {
+// ChainModel is a link of a chain: one model at one provider, and what it can do.
+type ChainModel struct {
 	Name     string // as users say it
 	Provider Provider
 	ID       string // as the provider says it
@@ -23,7 +23,7 @@ type Model struct {
 	Cluster  string // of models that share their fate, as those behind one gateway; "" for none
 }
 
-func (m Model) full() string { return m.Provider.Name() + "/" + m.ID }
+func (m ChainModel) full() string { return m.Provider.Name() + "/" + m.ID }
 
 // Journal is what the chain needs of a ktrdr.Journal: no call without money, and
 // none that was paid before.
@@ -34,7 +34,7 @@ type Journal interface {
 
 // ChainConfig is what a chain is made of.
 type ChainConfig struct {
-	Models   []Model // in the order of preference; none is a chain that is exhausted at once
+	Models   []ChainModel // in the order of preference; none is a chain that is exhausted at once
 	Registry *resilience.Registry
 	Retry    resilience.RetryPolicy // of one model, before the next is asked
 	Journal  Journal
@@ -49,7 +49,7 @@ type ChainConfig struct {
 
 	// OnDecision is told every step of every trace as it is made, while no lock
 	// is held: it may ask the chain. It is called by the goroutine of the call.
-	OnDecision func(CallContext, Step)
+	OnDecision func(CallContext, TraceStep)
 }
 
 // CallContext says in whose name a call is made, and how far it may go.
@@ -81,7 +81,7 @@ type CallContext struct {
 // common position that a failure could move. A model that failed cools down;
 // after that one call at a time tries it in its old place, and its first
 // success gives it the place back. While it cools down it is asked after all
-// others, unless its server said for how long it wants to be left alone.
+// others, unless its server has set a rate limit that is not over.
 //
 // The breaker of an agent sees the outcome of whole calls, those of clusters
 // and providers see every try: an agent whose first model is down can still
@@ -137,26 +137,26 @@ func (c *ModelFallbackChain) Call(ctx context.Context, ask CallContext, r Reques
 	if err := r.check(); err != nil {
 		return Answer{}, Trace{}, err
 	}
-	q := &quest{chain: c, ask: ask, request: r, trace: Trace{Key: r.Key()}}
+	q := &call{chain: c, ask: ask, request: r, trace: Trace{Key: r.Key()}}
 	models, known := c.line(ask.Preferred)
 	if !known {
-		q.skip(Model{Name: ask.Preferred}, &resilience.Error{Kind: resilience.KindInvalid, Err: errGone})
+		q.skip(ChainModel{Name: ask.Preferred}, &resilience.Error{Kind: resilience.KindInvalid, Err: errGone})
 	}
 	answer, err := q.run(ctx, models)
 	return answer, q.trace, err
 }
 
-// errGone is why a model is not asked that was there when the work was given out.
+// errGone is the reason when the preferred model is no longer configured.
 var errGone = errors.New("this backend has no model of that name any more")
 
 // line is the models in the order in which they would be asked were all well,
 // and whether the preferred one is among them.
-func (c *ModelFallbackChain) line(preferred string) (models []Model, known bool) {
+func (c *ModelFallbackChain) line(preferred string) (models []ChainModel, known bool) {
 	models = slices.Clone(c.cfg.Models)
 	if preferred == "" {
 		return models, true
 	}
-	i := slices.IndexFunc(models, func(m Model) bool { return m.Name == preferred })
+	i := slices.IndexFunc(models, func(m ChainModel) bool { return m.Name == preferred })
 	if i < 0 {
 		return models, false
 	}

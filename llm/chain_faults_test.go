@@ -44,7 +44,7 @@ func TestChain_Fault3_DoesNotGoBackAndForthWhileAModelCools(t *testing.T) {
 		a := &fake{name: "a", answer: always(down)}
 		b := setUp(t, []*fake{a, {name: "b"}})
 		want(t, "first answer", b.asks("q"), "b")
-		a.becomes(nil) // well again, and nobody knows
+		a.becomes(nil) // well again, and the chain does not know it
 		for i := range 5 {
 			want(t, "answer within the cool-down", b.asks(fmt.Sprint("q", i)), "b")
 		}
@@ -122,7 +122,7 @@ func TestChain_Fault5_EverySettingCounts(t *testing.T) {
 		why     string
 	}{
 		"a model that has no tools": {func(c *llm.ChainConfig) { c.Models[0].Tools = false }, tool, "it cannot use tools"},
-		"a price that nobody knows": {
+		"a price that is not known": {
 			func(c *llm.ChainConfig) { c.Models[0].Price = nil }, question("q"),
 			"its price is not known; state it in the config, 0 for a model of your own",
 		},
@@ -203,7 +203,7 @@ func TestChain_Fault6_WhereTheOnlyModelIsGoneNoneIsLeft(t *testing.T) {
 func TestChain_Fault7_ACallbackMayUseTheChain(t *testing.T) {
 	b := setUp(t, []*fake{{name: "a", answer: always(down)}, {name: "b"}})
 	told := 0
-	b.cfg.OnDecision = func(ask llm.CallContext, _ llm.Step) {
+	b.cfg.OnDecision = func(ask llm.CallContext, _ llm.TraceStep) {
 		told++
 		b.Health()
 		if ask.Agent != "callback" { // a call within a call
@@ -279,7 +279,7 @@ func TestChain_ADeadProviderIsCalledAsOftenAsItsBreakerAllows(t *testing.T) {
 	})
 }
 
-func TestChain_AnAgentIsStoppedOnlyWhenNobodyAnswersIt(t *testing.T) {
+func TestChain_AnAgentIsStoppedOnlyWhenNoModelAnswersIt(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		a, other := &fake{name: "a", answer: always(down)}, &fake{name: "b"}
 		b := setUp(t, []*fake{a, other}, func(c *llm.ChainConfig) {

@@ -56,7 +56,7 @@ func TestChain_ATryThatMayHaveBeenBilledIsChargedInFull(t *testing.T) {
 }
 
 func TestChain_ATryThatFailedForNothingCostsNothing(t *testing.T) {
-	for name, err := range map[string]error{"429": limited, "500": down, "401": wrongKey, "400": tooLong, "nobody there": unheard} {
+	for name, err := range map[string]error{"429": limited, "500": down, "401": wrongKey, "400": tooLong, "no server": unheard} {
 		t.Run(name, func(t *testing.T) {
 			b := setUp(t, []*fake{{name: "a", answer: always(err)}})
 			want(t, "answer", b.asks("q"), "")

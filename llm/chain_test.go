@@ -91,7 +91,7 @@ type bench struct {
 	cfg      llm.ChainConfig
 	journal  *memory
 	registry *resilience.Registry
-	steps    []llm.Step
+	steps    []llm.TraceStep
 	ask      llm.CallContext
 }
 
@@ -108,11 +108,11 @@ func setUp(t *testing.T, providers []*fake, change ...func(*llm.ChainConfig)) *b
 	b.cfg = llm.ChainConfig{
 		Registry: registry, Journal: b.journal, Daily: 100 * dollar,
 		Retry:      resilience.RetryPolicy{Retries: -1, Jitter: -1},
-		OnDecision: func(_ llm.CallContext, s llm.Step) { b.steps = append(b.steps, s) },
+		OnDecision: func(_ llm.CallContext, s llm.TraceStep) { b.steps = append(b.steps, s) },
 	}
 	rate := 3.0
 	for _, p := range providers {
-		b.cfg.Models = append(b.cfg.Models, llm.Model{
+		b.cfg.Models = append(b.cfg.Models, llm.ChainModel{
 			Name: p.name, Provider: p, ID: p.name + "-1", Price: &llm.Price{Input: rate, Output: 5 * rate}, Tools: true,
 		})
 		rate /= 2
@@ -124,7 +124,7 @@ func setUp(t *testing.T, providers []*fake, change ...func(*llm.ChainConfig)) *b
 	return b
 }
 
-// restart makes the chain anew, as another process would.
+// restart makes a new chain, as another process would.
 func (b *bench) restart() {
 	b.t.Helper()
 	chain, err := llm.NewModelFallbackChain(b.cfg)
@@ -139,7 +139,7 @@ func question(text string) llm.Request {
 	return llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{{Text: text}}}}, MaxTokens: 100}
 }
 
-// asks is who answers: the name of the fake, or "" for nobody.
+// asks is the name of the fake that answers, or "" for none.
 func (b *bench) asks(text string) string {
 	b.t.Helper()
 	a, _, err := b.Call(b.t.Context(), b.ask, question(text))
@@ -219,7 +219,7 @@ func TestChain_RecallsWhileEveryBreakerIsOpen(t *testing.T) {
 			want(t, "calls", a.count(), 1)
 			want(t, "charged", b.journal.charged(), ktrdr.MicroUSD(450))
 			if slices.Contains(b.journal.statuses(), ktrdr.CallReserved) {
-				t.Error("a call that nobody made stays reserved")
+				t.Error("a call that was never made stays reserved")
 			}
 		})
 	}
@@ -268,7 +268,7 @@ func TestChain_StaleClaimEndsTheCall(t *testing.T) {
 	want(t, "calls", a.count(), 0)
 }
 
-func TestChain_PoisonedQuestionIsAskedOfNobody(t *testing.T) {
+func TestChain_PoisonedQuestionIsAskedOfNoModel(t *testing.T) {
 	a, other := &fake{name: "a"}, &fake{name: "b"}
 	b := setUp(t, []*fake{a, other})
 	for range 2 { // two processes died with the call in flight
@@ -289,9 +289,9 @@ func TestChain_RefusesAConfigurationThatCannotWork(t *testing.T) {
 		"no journal":      func(c *llm.ChainConfig) { c.Journal = nil },
 		"no registry":     func(c *llm.ChainConfig) { c.Registry = nil },
 		"two of one name": func(c *llm.ChainConfig) { c.Models = append(slices.Clone(c.Models), c.Models[0]) },
-		"no provider":     func(c *llm.ChainConfig) { c.Models = []llm.Model{{Name: "x", ID: "y"}} },
+		"no provider":     func(c *llm.ChainConfig) { c.Models = []llm.ChainModel{{Name: "x", ID: "y"}} },
 		"a negative price": func(c *llm.ChainConfig) {
-			c.Models = []llm.Model{{Name: "x", ID: "y", Provider: a, Price: &llm.Price{Input: -1}}}
+			c.Models = []llm.ChainModel{{Name: "x", ID: "y", Provider: a, Price: &llm.Price{Input: -1}}}
 		},
 		"a negative time": func(c *llm.ChainConfig) { c.Cooldown = -1 },
 	} {

@@ -31,7 +31,7 @@ func TestChain_WithNoOtherModelALongWaitIsTheCallers(t *testing.T) {
 		a, other := &fake{name: "a", answer: always(later(2 * time.Hour))}, &fake{name: "b", answer: always(later(time.Hour))}
 		b := setUp(t, []*fake{a, other}, func(c *llm.ChainConfig) { c.Retry = resilience.RetryPolicy{} })
 		b.ask.Wait = true
-		for range 2 { // failing, and left alone
+		for range 2 { // failing, and then rate-limited
 			_, _, err := b.Call(t.Context(), b.ask, question("q"))
 			w, ok := errors.AsType[*resilience.WaitError](err)
 			if !ok || w.After != time.Hour {
@@ -93,7 +93,7 @@ func TestChain_APassedDeadlineLeavesTheCallersLastResort(t *testing.T) {
 
 // A provider that hangs, then limits, then talks nonsense, then dies; a second
 // that is well. Every question is answered.
-func TestChain_ABadNightIsGotThrough(t *testing.T) {
+func TestChain_ManyFailuresInARowAreSurvived(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		a := &fake{name: "a"}
 		b := setUp(t, []*fake{a, {name: "b"}}, func(c *llm.ChainConfig) {
@@ -101,11 +101,11 @@ func TestChain_ABadNightIsGotThrough(t *testing.T) {
 			c.CallTimeout = time.Minute
 		})
 		n := 0
-		night := []func(){
+		events := []func(){
 			func() { a.becomes(hangs) }, func() { a.becomes(always(later(time.Second))) },
 			func() { a.becomes(always(garbled)) }, func() { a.becomes(always(unheard)) },
 		}
-		for _, next := range night {
+		for _, next := range events {
 			next()
 			for range 5 {
 				n++

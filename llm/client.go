@@ -83,6 +83,9 @@ func newClient(cfg ClientConfig, path string) (*client, error) {
 	return c, nil
 }
 
+// Name is the provider's.
+func (c *client) Name() string { return c.cfg.Name }
+
 func ownHTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -160,7 +163,7 @@ func (c *client) broken(asked, watched context.Context, err error, sent bool) er
 		return err
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = fmt.Errorf("%s://%s: %w", c.endpoint.Scheme, c.endpoint.Host, u.Err) // its path is nobody's business
+		err = fmt.Errorf("%s://%s: %w", c.endpoint.Scheme, c.endpoint.Host, u.Err) // its path may be a secret
 	}
 	kind := resilience.KindOf(err)
 	switch cause := context.Cause(watched); {
@@ -183,7 +186,7 @@ func (c *client) broken(asked, watched context.Context, err error, sent bool) er
 
 // fault is every error of an exchange that the server did not put into words of
 // its own; what others did, as those of a broken header, is in it all the same.
-func (c *client) fault(k resilience.Kind, format string, args ...any) error {
+func (c *client) fault(k resilience.ErrorKind, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return &resilience.Error{Kind: k, Err: &told{c.cfg.Name + ": " + c.shown(err.Error()), err}}
 }
@@ -194,7 +197,7 @@ func (c *client) garbage(format string, args ...any) error {
 }
 
 // ErrNotSent marks the errors of providers whose request no server has seen, so
-// that nobody can have charged for it.
+// that it cannot have cost anything.
 var ErrNotSent = errors.New("the request was not sent")
 
 func (c *client) notSent(err error) error {

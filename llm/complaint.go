@@ -16,7 +16,7 @@ type complaint struct {
 
 // readComplaint finds what a body says of an error, in any of the forms in use:
 // an object with type, code and message under "error", the same at the top, or
-// a bare string. What is none of them is the message.
+// a bare string. Any other body is the message.
 func readComplaint(text []byte) complaint {
 	type fields struct {
 		Type    json.RawMessage `json:"type"`

@@ -35,11 +35,12 @@ type draftCall struct {
 	input    strings.Builder
 }
 
-func (d *draft) say(text string) error {
-	if err := d.grow(len(text)); err != nil {
-		return err
+// write adds to the text or to the input of a call.
+func (d *draft) write(to *strings.Builder, text string) error {
+	if d.size += len(text); d.size > maxText {
+		return d.client.garbage("the answer is longer than %d bytes", maxText)
 	}
-	d.text.WriteString(text)
+	to.WriteString(text)
 	return nil
 }
 
@@ -53,21 +54,6 @@ func (d *draft) call(id, name string) (*draftCall, error) {
 	c := &draftCall{id: id, name: name}
 	d.calls = append(d.calls, c)
 	return c, nil
-}
-
-func (d *draft) input(c *draftCall, text string) error {
-	if err := d.grow(len(text)); err != nil {
-		return err
-	}
-	c.input.WriteString(text)
-	return nil
-}
-
-func (d *draft) grow(n int) error {
-	if d.size += n; d.size > maxText {
-		return d.client.garbage("the answer is longer than %d bytes", maxText)
-	}
-	return nil
 }
 
 // counted takes a usage that the server states. One that it takes back later was

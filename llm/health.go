@@ -32,14 +32,14 @@ const newest = 0.1
 // place says whether a model is asked in its place (""), after the others, or
 // not at all, and why. When the others have been asked, last is set. One that
 // is asked on trial is marked so until release.
-func (c *ModelFallbackChain) place(name string, left time.Duration, last bool) (d Decision, why string, trial bool) {
+func (c *ModelFallbackChain) place(name string, left time.Duration, last bool) (d StepResult, why string, trial bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.health[name]
 	cooling := time.Until(h.coolUntil)
 	switch {
 	case cooling > 0 && h.stated:
-		return Skipped, fmt.Sprintf("its server wants to be left alone for %v", cooling.Round(time.Second)), false
+		return Skipped, fmt.Sprintf("it is rate-limited for another %v", cooling.Round(time.Second)), false
 	case last:
 		return "", "", false
 	case cooling > 0:
@@ -123,7 +123,7 @@ func (c *ModelFallbackChain) cooldown(failures int) time.Duration {
 type ModelHealth struct {
 	Model       string    `json:"name"`
 	Provider    string    `json:"provider"`
-	Input       *float64  `json:"usd_per_million_input_tokens"` // null where the price is unknown: such a model is not asked
+	Input       *float64  `json:"usd_per_million_input_tokens"` // null where the price is unknown: such a model is never called
 	Output      *float64  `json:"usd_per_million_output_tokens"`
 	Well        bool      `json:"well"` // it is asked in its place
 	Failures    int       `json:"failures_in_a_row"`

@@ -14,9 +14,8 @@ const storeTime = 10 * time.Second
 
 var storeRetries = backoff.Policy{First: 100 * time.Millisecond}
 
-// book reserves, and waits a little for a store that is away. A reservation of
-// which nobody knows whether it was made is made again: the first, if there is
-// one, stays charged.
+// book reserves, and waits a little for a store that is away. A reservation that
+// may have been made is made again: the first, if there is one, stays charged.
 func (p *purchase) book(ctx context.Context) (ktrdr.Call, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()

@@ -61,7 +61,7 @@ const (
 	ToolsNone = "none" // it must not
 )
 
-// Request is what is asked, whoever answers.
+// Request is what is asked of any model.
 type Request struct {
 	System      string    `json:"system,omitempty"`
 	Messages    []Message `json:"messages"`
@@ -76,8 +76,8 @@ const defaultMaxTokens = 4096
 // Key names the request in the journal. It does not know the model: an answer
 // that was bought from one is good when another is asked. JSON that was stored
 // and read back may have other spaces and another order of keys; that changes
-// nothing here. A request that holds broken JSON has the zero key; nobody would
-// answer it.
+// nothing here. A request that holds broken JSON has the zero key; no model
+// would answer it.
 func (r Request) Key() ktrdr.Hash {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -195,7 +195,7 @@ type Usage struct {
 func (u *Usage) plausible() bool { return u.Input+u.CacheRead+u.CacheWrite > 0 && u.Output > 0 }
 
 // Provider asks one kind of server, once per call: it repeats nothing. Its
-// errors are *resilience.Error, and ErrNotSent where nobody was reached.
+// errors are *resilience.Error, and ErrNotSent where no server was reached.
 type Provider interface {
 	Name() string
 	Complete(ctx context.Context, model string, r Request) (Answer, error)

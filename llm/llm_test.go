@@ -81,7 +81,7 @@ func TestProviders_KnowTheirMakersServers(t *testing.T) {
 	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		text, err := io.ReadAll(r.Body)
 		url, body = r.URL.String(), string(text)
-		return &http.Response{StatusCode: http.StatusInternalServerError, Body: http.NoBody, Request: r}, err
+		return &http.Response{StatusCode: http.StatusInternalServerError, Body: io.NopCloser(strings.NewReader("")), Request: r}, err
 	})}
 	o, err := llm.NewOpenAI(llm.ClientConfig{HTTP: client})
 	if err != nil {

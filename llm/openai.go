@@ -13,8 +13,8 @@ import (
 // openAI speaks the chat completions that OpenAI, OpenRouter, vLLM, Ollama and
 // others have in common.
 type openAI struct {
-	client *client
-	ours   bool // the maker's own server, which wants its newer names
+	*client
+	ours bool // the maker's own server, which wants its newer names
 }
 
 const openAIHost = "api.openai.com"
@@ -35,20 +35,17 @@ func NewOpenAI(cfg ClientConfig) (Provider, error) {
 	return &openAI{client: c, ours: c.endpoint.Hostname() == openAIHost}, nil
 }
 
-// Name is the provider's.
-func (o *openAI) Name() string { return o.client.cfg.Name }
-
 // Complete asks once. Errors are *resilience.Error.
 func (o *openAI) Complete(ctx context.Context, model string, r Request) (Answer, error) {
 	if err := r.check(); err != nil {
-		return Answer{}, o.client.notSent(err)
+		return Answer{}, o.notSent(err)
 	}
-	return o.client.ask(ctx, o.body(model, r), func(h http.Header, body io.Reader) (Answer, error) {
+	return o.ask(ctx, o.body(model, r), func(h http.Header, body io.Reader) (Answer, error) {
 		d := &draft{client: o.client, id: h.Get("X-Request-Id")}
 		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind == "text/event-stream" {
 			return readOpenAI(d, r, body)
 		}
-		return readWhole(d, r, body)
+		return readUnstreamed(d, r, body)
 	})
 }
 
@@ -114,8 +111,8 @@ func readOpenAI(d *draft, r Request, body io.Reader) (Answer, error) {
 	}
 }
 
-// readWhole reads the answer of a server that does not stream.
-func readWhole(d *draft, r Request, body io.Reader) (Answer, error) {
+// readUnstreamed reads the answer of a server that does not stream.
+func readUnstreamed(d *draft, r Request, body io.Reader) (Answer, error) {
 	text, err := io.ReadAll(body)
 	if err != nil {
 		return Answer{}, err
@@ -167,7 +164,7 @@ func (in *openAIReader) take(chunk openAIChunk, raw []byte) error {
 
 func (in *openAIReader) add(delta openAIDelta) error {
 	in.refused = in.refused || delta.Refusal != ""
-	if err := in.say(delta.Content); err != nil {
+	if err := in.write(&in.text, delta.Content); err != nil {
 		return err
 	}
 	for i, t := range delta.ToolCalls {
@@ -184,7 +181,7 @@ func (in *openAIReader) add(delta openAIDelta) error {
 			in.tools[index] = tool
 		}
 		tool.id, tool.name = cmp.Or(tool.id, t.ID), cmp.Or(tool.name, t.Function.Name)
-		if err := in.input(tool, t.Function.Arguments); err != nil {
+		if err := in.write(&tool.input, t.Function.Arguments); err != nil {
 			return err
 		}
 	}

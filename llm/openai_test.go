@@ -59,17 +59,17 @@ func TestOpenAI_CutOffAnswerThatIsNotStreamedIsGarbage(t *testing.T) {
 	}
 }
 
-// What is whole was paid for, and is not bought again because its last line is
+// What is complete was paid for, and is not bought again because its last line is
 // missing.
-func TestOpenAI_KeepsAnAnswerThatIsWholeWithoutItsEnd(t *testing.T) {
-	whole := `data: {"choices":[{"delta":{"content":"all"},"finish_reason":"stop"}]}` + "\n\n"
+func TestOpenAI_KeepsACompleteAnswerWithoutItsEnd(t *testing.T) {
+	complete := `data: {"choices":[{"delta":{"content":"all"},"finish_reason":"stop"}]}` + "\n\n"
 	for name, end := range map[string]string{
 		"no mark at the end":        "",
 		"a mark that is cut off":    "data: [DO",
 		"a mark without empty line": "data: [DONE]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, err := openAIAt(t, llmtest.Step{Body: whole + end, Header: stream}).Complete(t.Context(), "m", hello())
+			a, err := openAIAt(t, llmtest.Step{Body: complete + end, Header: stream}).Complete(t.Context(), "m", hello())
 			if err != nil || a.Text != "all" || a.Usage != nil {
 				t.Errorf("answer = %+v, %v; want the text, and unknown usage", a, err)
 			}
@@ -95,7 +95,7 @@ func TestOpenAI_ReadsComplaintsInEveryForm(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		body   string
-		kind   resilience.Kind
+		kind   resilience.ErrorKind
 		says   string
 	}{
 		"no money behind a 429": {

@@ -17,7 +17,7 @@ import (
 var embeddedPrices []byte
 
 // Price is what tokens of a model cost, in US dollars per million. A model that
-// costs nothing has a price of zeros; one whose price nobody knows has none.
+// costs nothing has a price of zeros; one whose price is not known has none.
 type Price struct {
 	Input      float64  `yaml:"input" json:"input"`
 	Output     float64  `yaml:"output" json:"output"`
@@ -78,16 +78,12 @@ func (p Price) Check() error {
 	return nil
 }
 
-func (p Price) cacheRead() float64 {
-	if p.CacheRead != nil {
-		return *p.CacheRead
-	}
-	return p.Input
-}
+func (p Price) cacheRead() float64  { return p.orInput(p.CacheRead) }
+func (p Price) cacheWrite() float64 { return p.orInput(p.CacheWrite) }
 
-func (p Price) cacheWrite() float64 {
-	if p.CacheWrite != nil {
-		return *p.CacheWrite
+func (p Price) orInput(rate *float64) float64 {
+	if rate != nil {
+		return *rate
 	}
 	return p.Input
 }

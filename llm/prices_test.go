@@ -9,7 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/llm"
 )
 
-func TestPrices_EveryBuiltInOneIsWhole(t *testing.T) {
+func TestPrices_EveryBuiltInOneIsComplete(t *testing.T) {
 	prices := llm.DefaultPrices()
 	if len(prices) < 10 {
 		t.Fatalf("%d prices are built in", len(prices))

@@ -133,8 +133,8 @@ func TestProvider_SendsTheConversationInItsServersWords(t *testing.T) {
 }
 
 func TestProvider_SaysWhatWentWrong(t *testing.T) {
-	kind := func(k resilience.Kind) resilience.Error { return resilience.Error{Kind: k} }
-	status := func(k resilience.Kind, n int) resilience.Error { return resilience.Error{Kind: k, Status: n} }
+	kind := func(k resilience.ErrorKind) resilience.Error { return resilience.Error{Kind: k} }
+	status := func(k resilience.ErrorKind, n int) resilience.Error { return resilience.Error{Kind: k, Status: n} }
 	for name, c := range map[string]struct {
 		step llmtest.Step
 		want resilience.Error
@@ -212,7 +212,7 @@ func tool(input string) llmtest.Step {
 	return llmtest.Step{Tools: []llmtest.ToolCall{{ID: "t", Name: "save", Input: input}}}
 }
 
-// nested is a JSON object of so many levels, and brackets that are none.
+// nested is a JSON object of that many levels, and brackets inside a string.
 func nested(levels int) string {
 	return `{"a\"[[[[":` + strings.Repeat("[", levels-1) + `"{{{{"` + strings.Repeat("]", levels-1) + "}"
 }
@@ -426,14 +426,14 @@ func TestProvider_EndsWithItsCaller(t *testing.T) {
 
 func TestProvider_RefusesAWrongRequestUnasked(t *testing.T) {
 	for name, change := range map[string]func(*llm.Request){
-		"no message":            func(r *llm.Request) { r.Messages = nil },
-		"a message of nothing":  func(r *llm.Request) { r.Messages[0].Parts = nil },
-		"a part that is two":    func(r *llm.Request) { r.Messages[0].Parts[0].Result = &llm.ToolResult{} },
-		"a user who calls":      func(r *llm.Request) { r.Messages[0].Parts[0] = llm.Part{Call: &llm.ToolCall{}} },
-		"an unknown role":       func(r *llm.Request) { r.Messages[0].Role = "system" },
-		"a tool that is none":   func(r *llm.Request) { r.ToolChoice = "nobody" },
-		"a schema that is none": func(r *llm.Request) { r.Tools = []llm.Tool{{Name: "x", Schema: json.RawMessage(`[`)}} },
-		"a negative bound":      func(r *llm.Request) { r.MaxTokens = -1 },
+		"no message":           func(r *llm.Request) { r.Messages = nil },
+		"a message of nothing": func(r *llm.Request) { r.Messages[0].Parts = nil },
+		"a part that is two":   func(r *llm.Request) { r.Messages[0].Parts[0].Result = &llm.ToolResult{} },
+		"a user who calls":     func(r *llm.Request) { r.Messages[0].Parts[0] = llm.Part{Call: &llm.ToolCall{}} },
+		"an unknown role":      func(r *llm.Request) { r.Messages[0].Role = "system" },
+		"an unknown tool":      func(r *llm.Request) { r.ToolChoice = "unknown" },
+		"a broken schema":      func(r *llm.Request) { r.Tools = []llm.Tool{{Name: "x", Schema: json.RawMessage(`[`)}} },
+		"a negative bound":     func(r *llm.Request) { r.MaxTokens = -1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, patient(), llmtest.Script(llmtest.Step{}), func(t *testing.T, p llm.Provider, s *llmtest.Server) {

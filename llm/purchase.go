@@ -22,8 +22,8 @@ import (
 // the middle, is settled at all that was reserved, and the next needs new
 // money.
 type purchase struct {
-	*quest
-	model   Model
+	*call
+	model   ChainModel
 	request Request
 	most    ktrdr.MicroUSD
 	time    time.Duration // for all tries; 0 means no bound
@@ -54,7 +54,7 @@ func (p *purchase) buy(ctx context.Context) (*Answer, error) {
 	return p.answer, err
 }
 
-// try asks once, past the breakers of those who would be called.
+// try asks once, if the breakers of the provider and its cluster let it.
 func (p *purchase) try(ctx context.Context, attempt int) error {
 	registry := p.chain.cfg.Registry
 	breakers := []*resilience.Breaker{registry.Breaker(ktrdr.ScopeProvider, p.model.Provider.Name())}
@@ -78,7 +78,7 @@ func (p *purchase) try(ctx context.Context, attempt int) error {
 
 // reserve asks the journal for the money, and finds the answer there if it was
 // bought before. Its errors say nothing against the model, and are of kinds
-// that no breaker counts and nobody tries again.
+// that no breaker counts and no retry repeats.
 func (p *purchase) reserve(ctx context.Context) error {
 	if p.held != nil {
 		return nil
@@ -95,7 +95,7 @@ func (p *purchase) reserve(ctx context.Context) error {
 		return &resilience.Error{Kind: resilience.KindBudget, Err: err}
 	case code == ktrdr.CodePoison:
 		p.looked, p.poisoned = true, true
-		p.note(Step{Model: p.model.Name, Decision: Skipped, Reason: reasonOf(err), Kind: resilience.KindCancelled})
+		p.note(TraceStep{Model: p.model.Name, Decision: Skipped, Reason: reasonOf(err), Kind: resilience.KindCancelled})
 	case ctx.Err() == nil:
 		p.fatal = fmt.Errorf("journal of calls: %w", err)
 	}
@@ -111,7 +111,7 @@ func (p *purchase) take(call ktrdr.Call) error {
 		return &resilience.Error{Kind: resilience.KindCancelled, Err: p.fatal}
 	}
 	p.answer, p.recalled = &answer, true
-	p.note(Step{Model: call.Model, Decision: Recalled, Reason: fmt.Sprintf("call %d of the journal asked the same", call.ID)})
+	p.note(TraceStep{Model: call.Model, Decision: Recalled, Reason: fmt.Sprintf("call %d of the journal asked the same", call.ID)})
 	return errNothing
 }
 
@@ -133,7 +133,7 @@ func (p *purchase) complete(ctx context.Context, attempt int) error {
 		p.answer = &answer
 		return nil
 	}
-	failed := Step{
+	failed := TraceStep{
 		Model: p.model.Name, Decision: Failed, Reason: reasonOf(err), Kind: kind, Attempt: attempt, Latency: p.took,
 	}
 	if mayBeBilled(err) {
@@ -178,7 +178,7 @@ func journaled(a Answer) (json.RawMessage, error) {
 func (p *purchase) pay(ctx context.Context, attempt int) error {
 	cost, known := Cost(p.model.Price, p.answer.Usage)
 	known = known && (p.most == 0 || p.answer.Usage.plausible())
-	answered := Step{Model: p.model.Name, Decision: Answered, Attempt: attempt, Latency: p.took}
+	answered := TraceStep{Model: p.model.Name, Decision: Answered, Attempt: attempt, Latency: p.took}
 	counted := known && cost <= p.most
 	if known && !counted {
 		answered.Reason = fmt.Sprintf("the server claims tokens for $%.4f, and a call like this can cost $%.4f at most: that was charged",
@@ -218,7 +218,7 @@ func (p *purchase) unkept(ctx context.Context, attempt int, err error) error {
 	err = &resilience.Error{Kind: resilience.KindGarbage, Err: fmt.Errorf("the answer cannot be journaled: %w", err)}
 	p.answer = nil
 	p.settle(ctx, ktrdr.CallEnd{Status: ktrdr.CallFailed, Cost: p.most, Error: reasonOf(err)})
-	p.note(Step{
+	p.note(TraceStep{
 		Model: p.model.Name, Decision: Failed, Reason: reasonOf(err), Kind: resilience.KindGarbage,
 		Attempt: attempt, Latency: p.took, Cost: p.most,
 	})
@@ -243,8 +243,8 @@ func (p *purchase) recall(ctx context.Context) (*Answer, error) {
 	return nil, err
 }
 
-// mayBeBilled says whether the one who was asked may have begun to work: not
-// when nobody was reached, and not when the whole answer was a refusal. A
+// mayBeBilled says whether the model may have begun to work: not when no server
+// was reached, and not when the complete answer was a refusal. A
 // gateway that gave up waiting tells nothing of the one behind it.
 func mayBeBilled(err error) bool {
 	if errors.Is(err, ErrNotSent) {

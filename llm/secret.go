@@ -104,8 +104,8 @@ func (c *client) kept(text string) string { return c.hide(ktrdr.CleanText(text))
 // hide takes our key out of what a server says, wherever it will be kept.
 func (c *client) hide(text string) string { return c.secret.keys.Hide(text) }
 
-// told is an error in words that may be shown. What it came of can be asked for
-// its kind, and is not printed.
+// told is an error in words that may be shown. Its cause can be asked for its kind
+// and is not printed.
 type told struct {
 	text string
 	err  error

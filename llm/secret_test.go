@@ -127,7 +127,7 @@ func TestProvider_ErrorsTellNothingOfAServersAddressButItsHost(t *testing.T) {
 	}))
 	t.Cleanup(elsewhere.Close)
 	for name, c := range map[string]struct{ base, says string }{
-		"nobody is there":       {gone.URL, gone.URL},
+		"no server is there":    {gone.URL, gone.URL},
 		"the server says it":    {echo.URL, "is not here"},
 		"the server is no more": {elsewhere.URL, "https://other.example"},
 		"it is no HTTP":         {raw(t, "x\r\n\r\n"), "malformed HTTP"},
@@ -183,9 +183,9 @@ func TestChain_ARequestThatNeverLeftCostsNothing(t *testing.T) {
 		base string
 		http *http.Client
 	}{
-		"nobody is there":               {gone.URL, nil},
+		"no server is there":            {gone.URL, nil},
 		"a host that speaks no TLS":     {"https" + strings.TrimPrefix(plain.URL, "http"), nil},
-		"a certificate of nobody":       {unknown.URL, nil},
+		"an unknown certificate":        {unknown.URL, nil},
 		"a proxy that does not want to": {"https://models.example", through},
 	} {
 		t.Run(name, func(t *testing.T) {

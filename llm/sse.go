@@ -48,8 +48,8 @@ func (e *events) next() ([]byte, error) {
 	}
 }
 
-// line returns the next line without its end. What is left of a line that
-// nobody ended is io.ErrUnexpectedEOF: the stream was cut.
+// line returns the next line without its end. A line without an end is
+// io.ErrUnexpectedEOF: the stream was cut.
 func (e *events) line() ([]byte, error) {
 	var long []byte
 	for {

@@ -60,7 +60,7 @@ func FuzzReaders_NeverPanic(f *testing.F) {
 	c := &client{cfg: ClientConfig{Name: "fuzz", Key: "sk-0123456789"}, secret: newSecret("sk-0123456789", "/v1")}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := Request{Messages: []Message{{Role: User, Parts: []Part{{Text: "q"}}}}}
-		for _, read := range []func(*draft, Request, io.Reader) (Answer, error){readAnthropic, readOpenAI, readWhole} {
+		for _, read := range []func(*draft, Request, io.Reader) (Answer, error){readAnthropic, readOpenAI, readUnstreamed} {
 			a, err := read(&draft{client: c}, r, bytes.NewReader(body))
 			if err != nil {
 				continue

@@ -14,7 +14,7 @@ import (
 
 func openStore(t *testing.T, url string) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan()}})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url, Types: dummy.Types()})
 	if err != nil {
 		t.Fatal(err)
 	}

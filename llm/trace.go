@@ -8,33 +8,33 @@ import (
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
-// Trace is how an answer was come by, or not.
+// Trace is how an answer was obtained, or why not.
 type Trace struct {
-	Key   ktrdr.Hash `json:"key"`
-	Steps []Step     `json:"steps"`
+	Key   ktrdr.Hash  `json:"key"`
+	Steps []TraceStep `json:"steps"`
 }
 
-// Step is one decision about one model.
-type Step struct {
-	Model    string          `json:"model"`
-	Decision Decision        `json:"decision"`
-	Reason   string          `json:"reason,omitempty"`
-	Kind     resilience.Kind `json:"kind,omitempty"` // of what went wrong
-	Attempt  int             `json:"attempt,omitempty"`
-	Latency  time.Duration   `json:"latency_ns,omitempty"`
-	Cost     ktrdr.MicroUSD  `json:"cost_micro_usd,omitempty"`
+// TraceStep is one decision about one model.
+type TraceStep struct {
+	Model    string               `json:"model"`
+	Decision StepResult           `json:"decision"`
+	Reason   string               `json:"reason,omitempty"`
+	Kind     resilience.ErrorKind `json:"kind,omitempty"` // of what went wrong
+	Attempt  int                  `json:"attempt,omitempty"`
+	Latency  time.Duration        `json:"latency_ns,omitempty"`
+	Cost     ktrdr.MicroUSD       `json:"cost_micro_usd,omitempty"`
 }
 
-// Decision is what became of a model in a call.
-type Decision string
+// StepResult is how a step of a call ended for its model.
+type StepResult string
 
 // The decisions.
 const (
-	Skipped   Decision = "skipped"   // it was not asked
-	Postponed Decision = "postponed" // it is asked after the others
-	Failed    Decision = "failed"    // it was asked, and gave nothing
-	Answered  Decision = "answered"  // it was asked, and its answer bought
-	Recalled  Decision = "recalled"  // the journal had the answer
+	Skipped   StepResult = "skipped"   // it was not asked
+	Postponed StepResult = "postponed" // it is asked after the others
+	Failed    StepResult = "failed"    // it was asked, and gave nothing
+	Answered  StepResult = "answered"  // it was asked, and its answer bought
+	Recalled  StepResult = "recalled"  // the journal had the answer
 )
 
 // Exhausted says that no model is left to ask. What a caller can do without one

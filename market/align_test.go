@@ -87,7 +87,7 @@ func TestAlign_DoesNotSeeWhatIsOutOfDate(t *testing.T) {
 }
 
 func TestAlign_DoesNotSeeAcrossAHole(t *testing.T) {
-	whole := Synth(SynthConfig{Bars: 2000})
+	all := Synth(SynthConfig{Bars: 2000})
 	for name, c := range map[string]struct {
 		days int
 		seen bool
@@ -96,7 +96,7 @@ func TestAlign_DoesNotSeeAcrossAHole(t *testing.T) {
 		"a lost month":   {30, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			base := *whole.Slice(0, whole.Len())
+			base := *all.Slice(0, all.Len())
 			base.Time = slices.Clone(base.Time)
 			for i := 1000; i < len(base.Time); i++ {
 				base.Time[i] += int64(c.days) * day

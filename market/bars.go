@@ -44,7 +44,7 @@ func (b *Bars) Slice(i, j int) *Bars {
 	}
 }
 
-// Append adds a bar at the end. It is for whoever makes a series.
+// Append adds a bar at the end of a series that is being made.
 func (b *Bars) Append(x Bar) {
 	b.Time = append(b.Time, x.Time)
 	b.Open = append(b.Open, x.Open)
@@ -77,7 +77,7 @@ var Timeframes = []Timeframe{M1, M5, M15, M30, H1, H2, H4, D1, W1, Mo1}
 var lengths = map[Timeframe]time.Duration{
 	M1: time.Minute, M5: 5 * time.Minute, M15: 15 * time.Minute, M30: 30 * time.Minute,
 	H1: time.Hour, H2: 2 * time.Hour, H4: 4 * time.Hour,
-	D1: 24 * time.Hour, W1: 7 * 24 * time.Hour, Mo1: 0, // a month has no one length: see End
+	D1: 24 * time.Hour, W1: 7 * 24 * time.Hour, Mo1: 0, // months differ in length: see End
 }
 
 // ParseTimeframe reads a timeframe.

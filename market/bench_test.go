@@ -106,7 +106,7 @@ func BenchmarkReadCSV(b *testing.B) {
 	text := csvText(Synth(SynthConfig{Timeframe: M1, Bars: benchBars / 5}))
 	b.SetBytes(int64(len(text)))
 	turns(b, "encoding/csv", func() {
-		if _, _, err := ReadCSV(bytes.NewReader(text), CSVOptions{Timeframe: M1}); err != nil {
+		if _, _, err := ReadCSV(bytes.NewReader(text), ImportOptions{Timeframe: M1}); err != nil {
 			b.Fatal(err)
 		}
 	}, func() {

@@ -17,7 +17,7 @@ func TestImport_CountsAllFindingsAndKeepsTheFirstHundred(t *testing.T) {
 	for range wrong {
 		text.WriteString("never,1,1,1,1\n")
 	}
-	_, rep, err := ReadCSV(&text, CSVOptions{Source: "f.csv"})
+	_, rep, err := ReadCSV(&text, ImportOptions{Source: "f.csv"})
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("f.csv has %d findings in %d rows", wrong, wrong+2)) {
 		t.Errorf("err = %.200v, want it to count %d findings", err, wrong)
 	}
@@ -30,10 +30,10 @@ func TestImport_CountsAllFindingsAndKeepsTheFirstHundred(t *testing.T) {
 func TestImport_RefusesRowsThatNeedMoreMemoryThanTheLimit(t *testing.T) {
 	const rows = 200_000
 	const want = "need more than 5 MiB of memory, which is the limit for one import; split the file and import its parts"
-	if _, _, err := ReadCSV(minutes(rows), CSVOptions{MaxBytes: 5 << 20}); err == nil || !strings.Contains(err.Error(), want) {
+	if _, _, err := ReadCSV(minutes(rows), ImportOptions{MaxBytes: 5 << 20}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("text: err = %v, want %q", err, want)
 	}
-	if b, _, err := ReadCSV(minutes(rows), CSVOptions{MaxBytes: 10 << 20}); err != nil || b.Len() != rows {
+	if b, _, err := ReadCSV(minutes(rows), ImportOptions{MaxBytes: 10 << 20}); err != nil || b.Len() != rows {
 		t.Errorf("text within the limit: %v", err)
 	}
 	file := asParquet(t, parquetRows(Synth(SynthConfig{Timeframe: M1, Bars: rows}), 1), parquet.Compression(&parquet.Snappy))
@@ -60,11 +60,16 @@ func TestImport_AllocatesEachRowAboutTwice(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	if _, _, err := ReadCSV(text, CSVOptions{}); err != nil {
+	if _, _, err := ReadCSV(text, ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
-	if got := float64(after.TotalAlloc-before.TotalAlloc) / rows / rowBytes; got > 2.3 {
-		t.Errorf("%.1f times the memory of the rows was allocated, want at most 2.3: once as they are read and once when they are joined", got)
+	most := 2.3
+	if raceDetector {
+		most = 4 // it keeps values on the heap that are on the stack otherwise
+	}
+	if got := float64(after.TotalAlloc-before.TotalAlloc) / rows / rowBytes; got > most {
+		t.Errorf("%.1f times the memory of the rows was allocated, want at most %.1f: once as they are read and once when they are joined",
+			got, most)
 	}
 }

@@ -48,7 +48,6 @@ const (
 // Suffix ends the name of a bars file.
 const Suffix = ".bars"
 
-// header is what a bars file says of itself.
 type header struct {
 	bars      int
 	hash      [32]byte
@@ -56,15 +55,12 @@ type header struct {
 	timeframe Timeframe
 }
 
-// columnSize is the space that one column takes.
 func (h header) columnSize() int64 {
 	return (8*int64(h.bars) + columnAlign - 1) / columnAlign * columnAlign
 }
 
-// fileSize is the size of the whole file.
 func (h header) fileSize() int64 { return headerSize + 6*h.columnSize() }
 
-// encode is the header as it stands in the file.
 func (h header) encode() []byte {
 	b := make([]byte, headerSize)
 	copy(b, barsMagic)
@@ -80,7 +76,6 @@ func (h header) encode() []byte {
 	return b
 }
 
-// decodeHeader reads a header and checks it against the size of its file.
 func decodeHeader(b []byte, size int64) (h header, err error) {
 	switch {
 	case len(b) < headerSize:
@@ -126,7 +121,21 @@ func CheckSymbol(s string) error {
 	return nil
 }
 
-// write writes the file of a series.
+// ErrNoData means that there is no such series.
+var ErrNoData = errors.New("no such data")
+
+// Encode writes the bars file of a series. The error is an InvalidError where
+// b breaks a rule.
+func Encode(w io.Writer, b *Bars) error {
+	if err := CheckSymbol(b.Symbol); err != nil {
+		return err
+	}
+	if _, err := Check(b, b.Symbol); err != nil {
+		return err
+	}
+	return b.write(w, header{b.Len(), b.Hash(), b.Symbol, b.Timeframe})
+}
+
 func (b *Bars) write(w io.Writer, h header) error {
 	if _, err := w.Write(h.encode()); err != nil {
 		return err
@@ -247,7 +256,6 @@ func open(f *os.File) (*Bars, io.Closer, header, error) {
 	return h.bind(data), c, h, nil
 }
 
-// readHeader reads the header of a file of a size.
 func readHeader(f io.ReaderAt, size int64) (header, error) {
 	b := make([]byte, min(headerSize, size))
 	if _, err := f.ReadAt(b, 0); err != nil {
@@ -266,7 +274,7 @@ func (h header) bind(data []byte) *Bars {
 		return c
 	}
 	b.Time = numbers[int64](next(), h.bars)
-	for _, c := range []*[]float64{&b.Open, &b.High, &b.Low, &b.Close, &b.Volume} {
+	for _, c := range b.columns() {
 		*c = numbers[float64](next(), h.bars)
 	}
 	return b

@@ -27,18 +27,18 @@ const (
 // Check examines a series by the rules of an import and changes nothing. A
 // finding's line is the number of the bar, from 1. The error is an
 // InvalidError, or says why the timeframe cannot be that of the bars.
-func Check(b *Bars, source string) (Report, error) {
+func Check(b *Bars, source string) (DataReport, error) {
 	r := rows{Bars: *b, shared: true, line: make([]int32, b.Len())}
 	for i := range r.line {
 		r.line[i] = int32(i + 1)
 	}
-	_, rep, err := r.settle(ImportOptions{Source: source, Symbol: b.Symbol, Timeframe: b.Timeframe}, Report{Source: source, Rows: b.Len()})
+	_, rep, err := r.settle(ImportOptions{Source: source, Symbol: b.Symbol, Timeframe: b.Timeframe}, DataReport{Source: source, Rows: b.Len()})
 	return rep, err
 }
 
 // settle makes a series of rows, or says what is wrong with them. rep holds
 // what reading them found.
-func (r *rows) settle(opt ImportOptions, rep Report) (*Bars, Report, error) {
+func (r *rows) settle(opt ImportOptions, rep DataReport) (*Bars, DataReport, error) {
 	r.divided(opt.Divide)
 	r.inspect(&rep)
 	r.sort(&rep)
@@ -66,7 +66,7 @@ const leastPrice, most = 1e-30, 1e30
 
 // inspect looks at each row by itself, mends what Normalise mends and drops
 // what cannot be mended.
-func (r *rows) inspect(rep *Report) {
+func (r *rows) inspect(rep *DataReport) {
 	w := 0
 	newest := int64(math.MinInt64)
 	for i := range r.Time {
@@ -90,7 +90,7 @@ func (r *rows) inspect(rep *Report) {
 }
 
 // mend notes what is wrong with row i and tells whether the row can stay.
-func (r *rows) mend(i int, rep *Report) bool {
+func (r *rows) mend(i int, rep *DataReport) bool {
 	r.own()
 	line := int(r.line[i])
 	names := [...]string{"open", "high", "low", "close", "volume"}
@@ -125,7 +125,7 @@ func (r *rows) mend(i int, rep *Report) bool {
 }
 
 // sort brings the rows into order and keeps the last of those with one time.
-func (r *rows) sort(rep *Report) {
+func (r *rows) sort(rep *DataReport) {
 	if rep.Sorted {
 		at := make([]int32, r.Len())
 		for i := range at {
@@ -151,7 +151,7 @@ func (r *rows) sort(rep *Report) {
 
 // frame settles the timeframe and drops rows that do not stand where its bars
 // open.
-func (r *rows) frame(opt ImportOptions, rep *Report) error {
+func (r *rows) frame(opt ImportOptions, rep *DataReport) error {
 	if r.Len() == 0 {
 		if rep.Rows == 0 {
 			return errors.New("there are no rows below the header")
@@ -179,7 +179,7 @@ func (r *rows) frame(opt ImportOptions, rep *Report) error {
 
 // align drops rows that stand between the openings of the timeframe: a price of
 // the moment at the end of a download is the common case.
-func (r *rows) align(rep *Report) {
+func (r *rows) align(rep *DataReport) {
 	cal := r.Timeframe.calendar()
 	usual := r.phase(cal)
 	w := 0
@@ -204,7 +204,7 @@ func (r *rows) phase(cal calendar) int64 {
 	for _, t := range r.Time {
 		phases.add(t - cal.start(t))
 	}
-	return phases.commonest()
+	return phases.mostFrequent()
 }
 
 // opens tells whether a bar may open at t. Bars longer than an hour may be an

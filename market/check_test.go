@@ -28,7 +28,7 @@ never,7,7,7,7,7
 2020-01-02 06:00Z,7,7,7,7,7
 2020-01-02 08:00,8,8,8,8,8
 `
-	b, rep, err := ReadCSV(strings.NewReader(text), CSVOptions{Mode: Normalise})
+	b, rep, err := ReadCSV(strings.NewReader(text), ImportOptions{Mode: Normalise})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ never,7,7,7,7,7
 func TestNormalise_KeepsInstantsOfSeveralZones(t *testing.T) {
 	text := "date,open,high,low,close\n2020-03-05 00:00:00-05:00,1,1,1,1\n2020-03-06 00:00:00-05:00,1,1,1,1\n" +
 		"2020-03-09 00:00:00-04:00,1,1,1,1\n2020-03-10 00:00:00-04:00,1,1,1,1\n"
-	b, rep, err := ReadCSV(strings.NewReader(text), CSVOptions{Mode: Normalise})
+	b, rep, err := ReadCSV(strings.NewReader(text), ImportOptions{Mode: Normalise})
 	if err != nil || b.Len() != 4 || b.Timeframe != D1 || rep.Counts[MixedZone] != 2 {
 		t.Errorf("%v, %+v", err, rep)
 	}
@@ -69,7 +69,7 @@ func TestInvalidError_ListsTwentyAndCountsTheRest(t *testing.T) {
 	for i := range 50 {
 		text += fmt.Sprintf("2020-01-02 %02d:%02d,1,1,0,1\n", i/60, i)
 	}
-	_, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Source: "bad.csv"})
+	_, _, err := ReadCSV(strings.NewReader(text), ImportOptions{Source: "bad.csv"})
 	bad, ok := errors.AsType[*InvalidError](err)
 	if !ok {
 		t.Fatalf("err = %v", err)
@@ -96,7 +96,7 @@ func TestNormalise_GivesASeriesWhateverItWasGiven(t *testing.T) {
 			}
 			text.WriteString("\n")
 		}
-		b, rep, err := ReadCSV(strings.NewReader(text.String()), CSVOptions{Symbol: "X", Mode: Normalise, Timeframe: M15})
+		b, rep, err := ReadCSV(strings.NewReader(text.String()), ImportOptions{Symbol: "X", Mode: Normalise, Timeframe: M15})
 		if err != nil {
 			return // nothing was left, or not of this timeframe
 		}
@@ -183,11 +183,11 @@ func TestGaps_TellsHolesFromClosingTimes(t *testing.T) {
 // TestGaps_ALostMonthIsAHole has bars of three days a month only: of no hour of
 // the week can be learnt that the market is open.
 func TestGaps_ALostMonthIsAHole(t *testing.T) {
-	whole := Synth(SynthConfig{Bars: 500})
-	for i := range whole.Time {
-		whole.Time[i] = whole.Time[0] + int64(i)*3600 + int64(i/50)*40*day
+	all := Synth(SynthConfig{Bars: 500})
+	for i := range all.Time {
+		all.Time[i] = all.Time[0] + int64(i)*3600 + int64(i/50)*40*day
 	}
-	rep, err := Check(whole, "f")
+	rep, err := Check(all, "f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestGaps_CountsMissingWeeksAndMonths(t *testing.T) {
 		{D1, "2020-01-06,2020-01-07,2020-01-09,2020-01-10,2020-01-13", 1},
 	} {
 		text := "date,open,high,low,close\n" + strings.ReplaceAll(c.text, ",", ",1,1,1,1\n") + ",1,1,1,1\n"
-		b, rep, err := ReadCSV(strings.NewReader(text), CSVOptions{})
+		b, rep, err := ReadCSV(strings.NewReader(text), ImportOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

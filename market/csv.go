@@ -17,9 +17,9 @@ import (
 // without one as time, open, high, low, close, volume, where time may take two
 // columns. A missing volume is 0. The error is an InvalidError where rows are
 // wrong and opt.Mode is Refuse.
-func ReadCSV(r io.Reader, opt CSVOptions) (*Bars, Report, error) {
+func ReadCSV(r io.Reader, opt ImportOptions) (*Bars, DataReport, error) {
 	opt, err := opt.withDefaults()
-	rep := Report{Source: opt.Source}
+	rep := DataReport{Source: opt.Source}
 	if err != nil {
 		return nil, rep, fmt.Errorf("%s: %w", rep.Source, err)
 	}
@@ -66,18 +66,16 @@ func (z gzipped) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// csvReader turns lines into rows.
 type csvReader struct {
 	lines  lineReader
-	opt    CSVOptions
-	rep    Report
+	opt    ImportOptions
+	rep    DataReport
 	layout layout
 	stamps stampReader
 	placer placer
 	rows   rows
 }
 
-// read reads all lines.
 func (c *csvReader) read() error {
 	blank := 0
 	for {
@@ -123,7 +121,6 @@ func (c *csvReader) read() error {
 	return nil
 }
 
-// row reads one row, or notes why it cannot be read.
 func (c *csvReader) row(line []byte) {
 	var b Bar
 	var f fields
@@ -213,7 +210,6 @@ func (l *lineReader) take(n, end int) []byte {
 	return bytes.TrimSuffix(line, []byte{'\r'})
 }
 
-// fill reads more into the buffer.
 func (l *lineReader) fill() {
 	copy(l.buf, l.buf[l.start:l.end])
 	l.end -= l.start

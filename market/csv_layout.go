@@ -9,7 +9,6 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// role is what a column holds.
 type role uint8
 
 const (
@@ -54,7 +53,6 @@ func heading(name string) string {
 	}, name)
 }
 
-// layout is how a file arranges its columns.
 type layout struct {
 	sep     byte
 	columns []role
@@ -88,7 +86,6 @@ func layoutOf(line []byte) (l layout, header bool, err error) {
 	return l, false, nil
 }
 
-// separator is the one of tab, semicolon and comma that the line has most of.
 func separator(line []byte) byte {
 	best := byte(',')
 	for _, c := range []byte{';', '\t'} {
@@ -99,7 +96,6 @@ func separator(line []byte) byte {
 	return best
 }
 
-// rolesOf gives each named column its role.
 func rolesOf(names []string) ([]role, error) {
 	columns := make([]role, len(names))
 	at := map[role]int{} // column of each role
@@ -137,7 +133,6 @@ func rolesOf(names []string) ([]role, error) {
 	return columns, nil
 }
 
-// fields are the texts of a row's time.
 type fields struct{ time, clock []byte }
 
 // split reads the numbers of a row into b and finds the texts of its time. It
@@ -220,7 +215,6 @@ func numberOf(cell []byte, r role, brief bool) (float64, error) {
 	return v, nil
 }
 
-// unquoted is a cell without the spaces and quotes around it.
 func unquoted(cell []byte) []byte {
 	cell = bytes.TrimSpace(cell)
 	if n := len(cell); n >= 2 && cell[0] == '"' && cell[n-1] == '"' {
@@ -229,5 +223,4 @@ func unquoted(cell []byte) []byte {
 	return cell
 }
 
-// clip shortens a text for a message.
 func clip(b []byte) string { return text.Cut(b, 60) }

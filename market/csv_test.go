@@ -70,7 +70,7 @@ func TestReadCSV_KnowsTheUsualLayouts(t *testing.T) {
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, in := range [][]byte{[]byte(text), zipped(text)} {
-				got, _, err := ReadCSV(bytes.NewReader(in), CSVOptions{Symbol: "EURUSD"})
+				got, _, err := ReadCSV(bytes.NewReader(in), ImportOptions{Symbol: "EURUSD"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -99,7 +99,7 @@ func TestReadCSV_WithoutVolumeHasNone(t *testing.T) {
 		"no column":    "DATE,OPEN,HIGH,LOW,CLOSE\r\n1990-01-02,1,2,1,2\r\n1990-01-03,1,2,1,2\r\n",
 		"empty fields": "date,open,high,low,close,volume\n1990-01-02,1,2,1,2,\n1990-01-03,1,2,1,2\n",
 	} {
-		b, _, err := ReadCSV(strings.NewReader(text), CSVOptions{})
+		b, _, err := ReadCSV(strings.NewReader(text), ImportOptions{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -115,7 +115,7 @@ func TestReadCSV_TakesTimesWithoutZoneAsOfTheZoneAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := "time,open,high,low,close\n2020-01-02 09:00,1,1,1,1\n2020-01-02 10:00,1,1,1,1\n2020-07-02 09:00,1,1,1,1\n"
-	b, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Zone: zone})
+	b, _, err := ReadCSV(strings.NewReader(text), ImportOptions{Zone: zone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestReadCSV_TakesTimesWithoutZoneAsOfTheZoneAsked(t *testing.T) {
 func TestReadCSV_DividesPointsAfterRounding(t *testing.T) {
 	text := "Date,open,high,low,close,tick_volume\n2012-11-16 10:00:00,97611.00000000001,97613.0,97500.0,97600.99999999999,4912\n" +
 		"2012-11-16 11:00:00,1,1,1,1,1\n"
-	b, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Divide: 1e5})
+	b, _, err := ReadCSV(strings.NewReader(text), ImportOptions{Divide: 1e5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,9 +167,9 @@ func TestReadCSV_NamesWhatItRefuses(t *testing.T) {
 		},
 		{"no number", head + row + "2020-01-02 01:00,1.1,high,1,1.2,10\n", `f.csv:3: unreadable: high "high" is not a number`},
 		{"no price at all", head + row + "2020-01-02 01:00,,1.2,1,1.2,10\n", "f.csv:3: unreadable: open is empty"},
-		{"no time", head + row + "yesterday,1,1,1,1,1\n", `f.csv:3: unreadable: time "yesterday" is none of the known forms`},
-		{"no day", head + row + "2020-02-30,1,1,1,1,1\n", `f.csv:3: unreadable: time "2020-02-30" is none`},
-		{"no hour", head + row + "2020-01-02 25:00,1,1,1,1,1\n", `f.csv:3: unreadable: time of day "25:00" is none`},
+		{"no time", head + row + "yesterday,1,1,1,1,1\n", `f.csv:3: unreadable: time "yesterday" is not in a known form`},
+		{"no day", head + row + "2020-02-30,1,1,1,1,1\n", `f.csv:3: unreadable: time "2020-02-30" is not`},
+		{"no hour", head + row + "2020-01-02 25:00,1,1,1,1,1\n", `f.csv:3: unreadable: time of day "25:00" is not`},
 		{"part of a second", head + row + "2020-01-02 01:00:00.5,1,1,1,1,1\n", `f.csv:3: unreadable: time of day`},
 		{"a short row", head + row + "2020-01-02 01:00,1,1\n", "f.csv:3: unreadable: the row ends before low"},
 		{"a header without close", "time,open,high,low\n", `f.csv: line 1: the header "time,open,high,low" has no column for close`},
@@ -195,7 +195,7 @@ func TestReadCSV_NamesWhatItRefuses(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			b, rep, err := ReadCSV(strings.NewReader(c.text), CSVOptions{Source: "f.csv"})
+			b, rep, err := ReadCSV(strings.NewReader(c.text), ImportOptions{Source: "f.csv"})
 			if err == nil {
 				t.Fatalf("accepted %d bars", b.Len())
 			}
@@ -211,11 +211,11 @@ func TestReadCSV_NamesWhatItRefuses(t *testing.T) {
 
 func TestReadCSV_StopsAtTheRowLimit(t *testing.T) {
 	text := "time,open,high,low,close\n2020-01-02,1,1,1,1\n2020-01-03,1,1,1,1\n2020-01-06,1,1,1,1\n"
-	if _, _, err := ReadCSV(strings.NewReader(text), CSVOptions{MaxRows: 2}); err == nil ||
+	if _, _, err := ReadCSV(strings.NewReader(text), ImportOptions{MaxRows: 2}); err == nil ||
 		!strings.Contains(err.Error(), "line 4: there are more than 2 rows") {
 		t.Errorf("err = %v", err)
 	}
-	if _, _, err := ReadCSV(strings.NewReader(text), CSVOptions{MaxRows: 3}); err != nil {
+	if _, _, err := ReadCSV(strings.NewReader(text), ImportOptions{MaxRows: 3}); err != nil {
 		t.Errorf("three rows within a limit of three: %v", err)
 	}
 }
@@ -223,20 +223,20 @@ func TestReadCSV_StopsAtTheRowLimit(t *testing.T) {
 func TestReadCSV_RefusesATimeframeThatTheTimesContradict(t *testing.T) {
 	text := "time,open,high,low,close\n2020-01-02 00:00,1,1,1,1\n2020-01-02 04:00,1,1,1,1\n2020-01-02 08:00,1,1,1,1\n"
 	for _, tf := range []Timeframe{H1, D1, M1, Mo1} {
-		_, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Timeframe: tf})
+		_, _, err := ReadCSV(strings.NewReader(text), ImportOptions{Timeframe: tf})
 		if want := fmt.Sprintf("bars are mostly 4h0m0s apart, as of timeframe 4h and not %s as asked", tf); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: err = %v, want %q", tf, err, want)
 		}
 	}
 	sparse := "time,open,high,low,close\n2020-01-02 00:00,1,1,1,1\n2020-01-02 03:00,1,1,1,1\n"
-	if b, _, err := ReadCSV(strings.NewReader(sparse), CSVOptions{Timeframe: H1}); err != nil || b.Timeframe != H1 {
+	if b, _, err := ReadCSV(strings.NewReader(sparse), ImportOptions{Timeframe: H1}); err != nil || b.Timeframe != H1 {
 		t.Errorf("hourly bars with a hole: %v", err)
 	}
 }
 
 func TestReadCSV_RefusesOptionsThatMakeNoSense(t *testing.T) {
-	for _, opt := range []CSVOptions{{Divide: -1}, {Divide: math.NaN()}, {Timeframe: "3h"}, {MaxRows: -1}} {
+	for _, opt := range []ImportOptions{{Divide: -1}, {Divide: math.NaN()}, {Timeframe: "3h"}, {MaxRows: -1}} {
 		if _, _, err := ReadCSV(strings.NewReader("x"), opt); err == nil {
 			t.Errorf("%+v was accepted", opt)
 		}

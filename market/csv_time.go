@@ -6,15 +6,13 @@ import (
 	"time"
 )
 
-// stamp is a time as a file gives it.
 type stamp struct {
 	sec    int64 // Unix seconds
 	zoned  bool  // the text named its zone
-	offset int   // which is so many seconds east of UTC
+	offset int   // of that zone, in seconds east of UTC
 	local  bool  // sec is what a clock of the zone asked for shows, as if it were UTC
 }
 
-// zoneName tells the zone in messages.
 func (s stamp) zoneName() string {
 	if !s.zoned {
 		return "no zone"
@@ -27,7 +25,7 @@ type stampReader struct {
 	zone  *time.Location // of texts without one
 	first stamp
 	any   bool  // first is set
-	unit  int64 // numbers count so many to the second; 0 until one was read
+	unit  int64 // ticks per second where times are numbers; 0 until one was read
 	brief bool  // only the count of findings is wanted, not their texts
 }
 
@@ -48,7 +46,7 @@ func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 		if s.brief {
 			return st, notShown
 		}
-		return st, fmt.Sprintf("time %q is none of the known forms, such as 2006-01-02 15:04:05, 20060102 150405 or Unix seconds", clip(text))
+		return st, fmt.Sprintf("time %q is not in a known form, such as 2006-01-02 15:04:05, 20060102 150405 or Unix seconds", clip(text))
 	}
 	if clock == nil {
 		if len(rest) > 0 && (rest[0] == ' ' || rest[0] == 'T') {
@@ -66,7 +64,7 @@ func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 	case !ok && s.brief:
 		return st, notShown
 	case !ok:
-		return st, fmt.Sprintf("time of day %q is none of the known forms, such as 15:04:05", clip(clock))
+		return st, fmt.Sprintf("time of day %q is not in a known form, such as 15:04:05", clip(clock))
 	default:
 		st.sec, st.local = date.days()*day+int64(sec-st.offset), !st.zoned && s.zone != time.UTC
 	}
@@ -76,8 +74,8 @@ func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 // number reads Unix time in seconds, or in the thousandths, millionths or
 // billionths that the size of the first one suggests.
 func (s *stampReader) number(text []byte) (sec int64, ok bool) {
-	whole, fraction, _ := bytes.Cut(text, []byte{'.'})
-	digits := bytes.TrimPrefix(whole, []byte{'-'})
+	integer, fraction, _ := bytes.Cut(text, []byte{'.'})
+	digits := bytes.TrimPrefix(integer, []byte{'-'})
 	if len(digits) == 0 || len(digits) > 18 && (len(digits) != 19 || digits[0] > '8') || len(bytes.Trim(fraction, "0")) > 0 {
 		return 0, false
 	}
@@ -95,13 +93,12 @@ func (s *stampReader) number(text []byte) (sec int64, ok bool) {
 		return 0, false
 	}
 	v /= s.unit
-	if len(whole) > len(digits) {
+	if len(integer) > len(digits) {
 		v = -v
 	}
 	return v, plausible(v)
 }
 
-// plausible tells whether an instant lies in the years that prices come from.
 func plausible(sec int64) bool {
 	const from, to = -5364662400, 7289654400 // the first instants of 1800 and 2201
 	return sec >= from && sec < to
@@ -120,7 +117,6 @@ func unitOf(v int64) int64 {
 	return 1e9
 }
 
-// date is a day of the calendar.
 type date struct{ year, month, day int }
 
 // days is the number of days since 1 January 1970, by counting years from
@@ -240,7 +236,6 @@ func readZone(b []byte) (offset int, zoned, ok bool) {
 	return offset, true, true
 }
 
-// isClock tells whether a cell is a time of day.
 func isClock(b []byte) bool {
 	_, rest, ok := readClock(b)
 	return ok && len(b) > 0 && len(rest) == 0

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapping is a file in memory.
 type mapping []byte
 
-// Close takes the file out of memory. Whoever still reads it crashes.
+// Close takes the file out of memory. Reading it afterwards crashes.
 func (m mapping) Close() error { return unix.Munmap(m) }
 
 // mapFile maps the first size bytes of f, which its size was found to be.

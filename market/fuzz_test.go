@@ -57,7 +57,7 @@ func FuzzReadCSV(f *testing.F) {
 		f.Add([]byte(s), true)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, normalise bool) {
-		opt := CSVOptions{Symbol: "X", MaxRows: fuzzRows}
+		opt := ImportOptions{Symbol: "X", MaxRows: fuzzRows}
 		if normalise {
 			opt.Mode = Normalise
 		}
@@ -99,12 +99,12 @@ func FuzzReadParquet(f *testing.F) {
 // them, which it would never find by itself.
 func FuzzOpen(f *testing.F) {
 	for _, n := range []int{1, 8, 20} {
-		whole, err := os.ReadFile(written(f, Synth(SynthConfig{Bars: n})))
+		complete, err := os.ReadFile(written(f, Synth(SynthConfig{Bars: n})))
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(whole, true)
-		f.Add(whole, false)
+		f.Add(complete, true)
+		f.Add(complete, false)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, resign bool) {
 		if resign && len(data) >= headerSize {

@@ -34,7 +34,6 @@ func weekdays(step int64) session {
 	return sessionOf(step, func(i int) bool { return int64(i)*step < 5*day })
 }
 
-// sessionOf is open at the places of the week that open names.
 func sessionOf(step int64, open func(place int) bool) session {
 	n := int(week / step)
 	s := session{step: step, before: make([]int, n+1)}
@@ -54,7 +53,6 @@ func (s session) missing(a, b int64) int {
 	return s.upTo(last) - s.upTo(first)
 }
 
-// upTo counts the open places from firstMonday to t.
 func (s session) upTo(t int64) int {
 	n := len(s.before) - 1
 	weeks := floor(t, week) / week
@@ -63,7 +61,7 @@ func (s session) upTo(t int64) int {
 
 // findGaps notes the gaps between the bars: holes inside the trading week one
 // by one, times at which the market is closed as a count.
-func (r *Report) findGaps(b *Bars, line []int32) {
+func (r *DataReport) findGaps(b *Bars, line []int32) {
 	tf, cal := b.Timeframe, b.Timeframe.calendar()
 	var s session
 	if cal.length > 0 && cal.length <= day {
@@ -97,7 +95,6 @@ func (r *Report) findGaps(b *Bars, line []int32) {
 	}
 }
 
-// months is the number of months from a to b.
 func months(a, b int64) int {
 	x, y := time.Unix(a, 0).UTC(), time.Unix(b, 0).UTC()
 	return 12*(y.Year()-x.Year()) + int(y.Month()) - int(x.Month())

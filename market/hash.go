@@ -43,7 +43,6 @@ func (b *Bars) Hash() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// flushed hands buf to h when it is full.
 func flushed(h hash.Hash, buf []byte) []byte {
 	if len(buf) < cap(buf) {
 		return buf
@@ -56,4 +55,8 @@ func flushed(h hash.Hash, buf []byte) []byte {
 // them.
 func (b *Bars) prices() [5][]float64 {
 	return [5][]float64{b.Open, b.High, b.Low, b.Close, b.Volume}
+}
+
+func (b *Bars) columns() [5]*[]float64 {
+	return [5]*[]float64{&b.Open, &b.High, &b.Low, &b.Close, &b.Volume}
 }

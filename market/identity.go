@@ -58,8 +58,8 @@ func (v Identity) String() string {
 
 // Identity judges a likeness.
 func (l Likeness) Identity() Identity {
-	if whole := l.whole(); whole != Different {
-		return whole
+	if overall := l.overall(); overall != Different {
+		return overall
 	}
 	switch r := math.Abs(l.PartCorrelation); {
 	case l.Part >= sameReturns && r >= copyCorrelation:
@@ -70,8 +70,8 @@ func (l Likeness) Identity() Identity {
 	return Different
 }
 
-// whole judges all shared returns together.
-func (l Likeness) whole() Identity {
+// overall judges all shared returns together.
+func (l Likeness) overall() Identity {
 	r := math.Abs(l.Correlation)
 	switch {
 	case l.Shared >= sameReturns && r >= sameCorrelation, l.Shared >= copyReturns && r >= copyCorrelation:
@@ -104,7 +104,7 @@ func (l Likeness) String() string {
 	if l.Identity() == Different {
 		return b.String() // at which offset it is least unlike means nothing
 	}
-	if l.whole() == Different {
+	if l.overall() == Different {
 		fmt.Fprintf(&b, " and %s over %s of them in a row", hundredths(l.PartCorrelation), grouped(l.Part))
 	}
 	if l.Offset != 0 {
@@ -116,13 +116,12 @@ func (l Likeness) String() string {
 	return b.String()
 }
 
-// hundredths writes a correlation with four decimals, never nearer to 1 than
-// it is: 0.97999 stays below 0.98.
+// hundredths writes a correlation with four decimals, rounded
+// towards 0: 0.97999 stays below 0.98.
 func hundredths(r float64) string {
 	return strconv.FormatFloat(math.Trunc(r*1e4)/1e4, 'f', 4, 64)
 }
 
-// grouped writes a count with commas between thousands.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -168,7 +167,7 @@ func (m Match) String() string {
 	case Same:
 		return fmt.Sprintf("same market as %s: %v", m.Series, l)
 	case Ask:
-		if l.whole() == Different {
+		if l.overall() == Different {
 			return fmt.Sprintf("possibly the same market as %s: %v, which may be a copy in part", m.Series, l)
 		}
 		return fmt.Sprintf("possibly the same market as %s: %v, too few to decide (%s are needed)", m.Series, l, grouped(sameReturns))
@@ -176,13 +175,13 @@ func (m Match) String() string {
 	return fmt.Sprintf("not the same market as %s: %v", m.Series, l)
 }
 
-// Decision says to which market a series belongs.
+// Assignment says to which market a series belongs.
 //
 //	Same has one market     it belongs to that one
 //	Same has several        it shows that they are one: they are to be merged
 //	only Ask has any        the user decides
 //	neither has any         it begins a new market
-type Decision struct {
+type Assignment struct {
 	Same []Match // the most alike first
 	Ask  []Match // the most alike first
 
@@ -193,9 +192,9 @@ type Decision struct {
 
 // Decide compares a series with all that are known. The error is one of
 // reading the prices of a known series.
-func Decide(p *Prices, known []Known) (Decision, error) {
+func Decide(p *Prices, known []Known) (Assignment, error) {
 	best := map[string]Match{}
-	var d Decision
+	var d Assignment
 	var order []string
 	for _, k := range known {
 		was, seen := best[k.Market]
@@ -204,7 +203,7 @@ func Decide(p *Prices, known []Known) (Decision, error) {
 		}
 		prices, err := k.Prices()
 		if err != nil {
-			return Decision{}, err
+			return Assignment{}, err
 		}
 		m := Match{k.Market, k.Series, Compare(prices, p)}
 		d.Compared = d.Compared || m.Likeness.Shared >= copyReturns
@@ -233,13 +232,10 @@ func Decide(p *Prices, known []Known) (Decision, error) {
 }
 
 // String is the decision in one sentence without its full stop.
-func (d Decision) String() string {
+func (d Assignment) String() string {
 	switch {
 	case len(d.Same) > 1:
-		names := make([]string, len(d.Same))
-		for i, m := range d.Same {
-			names[i] = m.Series
-		}
+		names := text.Map(d.Same, func(m Match) string { return m.Series })
 		return fmt.Sprintf("%v; it shows that %s are one market", d.Same[0], text.List(names, "and"))
 	case len(d.Same) == 1:
 		return d.Same[0].String()

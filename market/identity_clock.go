@@ -39,13 +39,11 @@ var summerTimes = [...]summerTime{
 	}},
 }
 
-// firstSunday is the first Sunday of a month.
 func firstSunday(year int, month time.Month) time.Time {
 	first := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
 	return first.AddDate(0, 0, (7-int(first.Weekday()))%7)
 }
 
-// lastSunday is the last Sunday of a month.
 func lastSunday(year int, month time.Month) time.Time {
 	last := time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC)
 	return last.AddDate(0, 0, -int(last.Weekday()))
@@ -54,10 +52,8 @@ func lastSunday(year int, month time.Month) time.Time {
 // season says which summer times hold on a day: bit i is set where rule i does.
 type season uint8
 
-// seasons is the number of seasons.
 const seasons = 1 << len(summerTimes)
 
-// seasonsAt gives the season of each of the ascending instants t.
 func seasonsAt(t []int64) []season {
 	at := make([]season, len(t))
 	for i, x := range t {

@@ -53,7 +53,7 @@ func Compare(a, b *Prices) Likeness {
 		if l := newOverlay(a, b, tf).likeness(found); l.betterThan(best) {
 			best = l
 		}
-		if r < hopeless {
+		if r < unrelated {
 			break
 		}
 	}
@@ -63,9 +63,9 @@ func Compare(a, b *Prices) Likeness {
 	return best
 }
 
-// hopeless is a correlation at the best offset that no other length of returns
+// unrelated is a correlation at the best offset that no other length of returns
 // raises to askCorrelation.
-const hopeless = 0.3
+const unrelated = 0.3
 
 // byWeeks compares weekly returns. Bars that are cut at different hours, such
 // as days of London and days of New York, close at different moments at every
@@ -110,7 +110,6 @@ func levels(coarser Timeframe) []Timeframe {
 	return all
 }
 
-// setting is one way to lay the times of two series over each other.
 type setting struct {
 	offset int64 // seconds, added to the times of the second series
 	clocks clocks
@@ -134,7 +133,7 @@ func search(a, b *Prices) (setting, float64) {
 		return newOverlay(a, b, a.Timeframe).best(zoneOffsets(shifts...), allClocks(), sameReturns)
 	}
 	found, r := newOverlay(thinA, thinB, M15).best(zoneOffsets(0), allClocks(), thinReturns)
-	if r < hopeless {
+	if r < unrelated {
 		return found, r
 	}
 	for i := range shifts {

@@ -15,9 +15,9 @@ func TestContains_ComparesPrices(t *testing.T) {
 		})
 	}
 	for _, c := range []struct {
-		name        string
-		whole, part *Bars
-		want        bool
+		name         string
+		longer, part *Bars
+		want         bool
 	}{
 		{"itself", b, b, true},
 		{"a part", b, b.Slice(3000, 9000), true},
@@ -31,7 +31,7 @@ func TestContains_ComparesPrices(t *testing.T) {
 		{"later", b.Slice(0, 5000), b.Slice(6000, 12_000), false},
 		{"no bars", b, b.Slice(0, 0), false},
 	} {
-		if got := Contains(NewPrices(c.whole), NewPrices(c.part)); got != c.want {
+		if got := Contains(NewPrices(c.longer), NewPrices(c.part)); got != c.want {
 			t.Errorf("%s: contained is %v, want %v", c.name, got, c.want)
 		}
 	}

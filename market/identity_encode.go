@@ -44,7 +44,6 @@ func EncodePrices(p *Prices) []byte {
 	return b
 }
 
-// appendDistances writes the distances between instants as runs.
 func appendDistances(b []byte, t []int64) []byte {
 	unit := int64(0)
 	for i := 1; i < len(t); i++ {
@@ -100,7 +99,6 @@ func (r *pricesReader) fail(format string, args ...any) {
 	r.rest = nil
 }
 
-// text reads n bytes.
 func (r *pricesReader) text(n int) string {
 	if len(r.rest) < n {
 		r.fail("they end too early")
@@ -118,7 +116,6 @@ func (r *pricesReader) byte() byte {
 	return 0
 }
 
-// number reads a varint that is at most limit.
 func (r *pricesReader) number(name string, limit uint64) int64 {
 	v, n := binary.Uvarint(r.rest)
 	if n <= 0 || v > limit {
@@ -129,7 +126,6 @@ func (r *pricesReader) number(name string, limit uint64) int64 {
 	return int64(v)
 }
 
-// signed reads a signed varint whose size is at most limit.
 func (r *pricesReader) signed(name string, limit int64) int64 {
 	v, n := binary.Varint(r.rest)
 	if n <= 0 || v > limit || v < -limit {
@@ -177,7 +173,6 @@ func (r *pricesReader) prices() *Prices {
 	return p
 }
 
-// times reads n instants.
 func (r *pricesReader) times(p *Prices, n int) {
 	t := r.signed("the first instant", maxInstant)
 	unit := r.number("the unit of time", maxInstant)

@@ -72,7 +72,6 @@ func (p *overlay) spans(a *Prices) {
 	}
 }
 
-// closes takes the closes of the finer series.
 func (p *overlay) closes(b *Prices) {
 	at, unit := p.instants(b.Timeframe), math.Ldexp(1, -int(b.digits))
 	p.at, p.y = make([]int64, b.Len()), make([]float64, b.Len())
@@ -81,7 +80,6 @@ func (p *overlay) closes(b *Prices) {
 	}
 }
 
-// pieces divides the spans.
 func (p *overlay) pieces() {
 	p.piece = make([]int, len(p.end))
 	spans := 0
@@ -123,7 +121,6 @@ func (p *overlay) scan(offset int64) []moments {
 // within is v where it lies between -limit and limit, else the nearer of them.
 func within(v, limit float64) float64 { return max(-limit, min(limit, v)) }
 
-// moments are the sums of which a correlation is made.
 type moments struct {
 	n                int
 	exact            int // returns whose last closes fall on the same instant

@@ -49,10 +49,8 @@ func NewPrices(b *Bars) *Prices {
 // Len is the number of closes.
 func (p *Prices) Len() int { return len(p.time) }
 
-// last is the opening instant of the last bar.
 func (p *Prices) last() int64 { return p.time[p.Len()-1] }
 
-// between is the part of p that opens between two instants.
 func (p *Prices) between(from, to int64) *Prices {
 	i := sort.Search(p.Len(), func(i int) bool { return p.time[i] >= from })
 	j := sort.Search(p.Len(), func(i int) bool { return p.time[i] > to })

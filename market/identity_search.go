@@ -57,7 +57,7 @@ func (p *overlay) bestPart(done scans, offsets []int64, all []clocks, part int) 
 
 func (p *overlay) mostAlikePart(done scans, offsets []int64, all []clocks, part int) (best setting, size float64) {
 	p.scanAll(done, offsets, all)
-	var whole float64
+	var overall float64
 	var parts, exact int
 	for _, c := range all {
 		for _, d := range offsets {
@@ -69,15 +69,14 @@ func (p *overlay) mostAlikePart(done scans, offsets []int64, all []clocks, part 
 			}
 			m := p.total(done, s)
 			w := math.Abs(m.correlation())
-			if r > size+margin || alike > parts || w > whole+margin || w > whole-margin && m.exact > exact {
-				size, parts, whole, exact, best = max(size, r), alike, w, m.exact, s
+			if r > size+margin || alike > parts || w > overall+margin || w > overall-margin && m.exact > exact {
+				size, parts, overall, exact, best = max(size, r), alike, w, m.exact, s
 			}
 		}
 	}
 	return best, size
 }
 
-// likeness is how alike the pair is in a setting.
 func (p *overlay) likeness(s setting) Likeness {
 	done := scans{}
 	p.scanAll(done, []int64{s.offset}, []clocks{s.clocks})
@@ -90,7 +89,6 @@ func (p *overlay) likeness(s setting) Likeness {
 	}
 }
 
-// scans holds what each offset gives in each piece.
 type scans map[int64][]moments
 
 // scanAll scans the offsets, and those that the clocks make of them, unless they
@@ -115,7 +113,6 @@ func (s scans) inSetting(at setting) (of [seasons][]moments) {
 	return of
 }
 
-// total adds up the pieces in a setting.
 func (p *overlay) total(all scans, at setting) moments {
 	var sum moments
 	of := all.inSetting(at)
@@ -161,15 +158,15 @@ func (p *overlay) part(all scans, at setting, returns int) (best moments, alike 
 	return best, alike
 }
 
-// Contains tells whether the prices of part are in whole at the same times:
+// Contains tells whether the prices of part are in longer at the same times:
 // nearly all of its returns, all but exactly. A series that is contained needs
-// not be compared with others where the whole one is.
-func Contains(whole, part *Prices) bool {
-	if whole.Timeframe != part.Timeframe || part.Len() < 2 {
+// not be compared with others where the longer one is.
+func Contains(longer, part *Prices) bool {
+	if longer.Timeframe != part.Timeframe || part.Len() < 2 {
 		return false
 	}
 	returns := part.Len() - 1
-	l := newOverlay(part, whole.between(part.time[0], part.last()), part.Timeframe).likeness(setting{})
+	l := newOverlay(part, longer.between(part.time[0], part.last()), part.Timeframe).likeness(setting{})
 	missing := returns - l.Shared
 	return missing*100 <= returns && missing < sameReturns/2 && l.Shared >= copyReturns && l.Correlation >= copyCorrelation
 }

@@ -305,13 +305,13 @@ func TestCompare_IndependentMarketsAreNeverAlike(t *testing.T) {
 }
 
 func TestDecide(t *testing.T) {
-	whole, other := from2015(H1, 20_000, 1), from2015(H1, 20_000, 2)
+	all, other := from2015(H1, 20_000, 1), from2015(H1, 20_000, 2)
 	prices := func(b *Bars) func() (*Prices, error) {
 		return func() (*Prices, error) { return NewPrices(b), nil }
 	}
 	known := []Known{
-		{"m1", "EARLY 1h", prices(whole.Slice(0, 8000))},
-		{"m2", "LATE 4h", prices(resampled(t, whole.Slice(10_000, 20_000), H4))},
+		{"m1", "EARLY 1h", prices(all.Slice(0, 8000))},
+		{"m2", "LATE 4h", prices(resampled(t, all.Slice(10_000, 20_000), H4))},
 		{"m3", "OTHER 1d", prices(resampled(t, other, D1))},
 		{"m3", "OTHER 1h", prices(other)},
 		{"m3", "OTHER 4h", prices(from2015(H4, 5000, 9))},
@@ -323,19 +323,19 @@ func TestDecide(t *testing.T) {
 		sentence  string
 	}{
 		{
-			"one market", whole.Slice(0, 9000),
+			"one market", all.Slice(0, 9000),
 			[]string{"m1"},
 			nil,
 			"same market as EARLY 1h: returns correlate 1.0000 over 7,999 shared 1h returns",
 		},
 		{
-			"a bridge", whole,
+			"a bridge", all,
 			[]string{"m1", "m2"},
 			nil,
 			"same market as EARLY 1h: returns correlate 1.0000 over 7,999 shared 1h returns; it shows that EARLY 1h and LATE 4h are one market",
 		},
 		{
-			"a short overlap", noisy(whole.Slice(7500, 9900), 2, 1), nil,
+			"a short overlap", noisy(all.Slice(7500, 9900), 2, 1), nil,
 			[]string{"m1"},
 			"possibly the same market as EARLY 1h: returns correlate 0.9",
 		},

@@ -20,16 +20,12 @@ type ImportOptions struct {
 	Symbol    string         // of the series
 	Timeframe Timeframe      // "" means the one that the times show
 	Zone      *time.Location // of times that carry no zone; nil means UTC
-	Divide    float64        // prices are points, so many to a unit: they are rounded, then divided; 0 means they are prices
+	Divide    float64        // prices are points, and this is how many make a unit: they are rounded, then divided; 0 means they are prices
 	Mode      Mode           // what to do with a file that has something wrong in it
 	MaxRows   int            // refuse longer files; 0 means 20 million
 	MaxBytes  int64          // refuse files whose rows need more memory; 0 means 512 MiB, some 10 million rows
 }
 
-// CSVOptions are those of any import.
-type CSVOptions = ImportOptions
-
-// withDefaults fills in what was left out and refuses what makes no sense.
 func (o ImportOptions) withDefaults() (ImportOptions, error) {
 	o.Source = cmp.Or(o.Source, "input")
 	o.Zone = cmp.Or(o.Zone, time.UTC)
@@ -80,7 +76,6 @@ func (r *rows) add(line int, b Bar) {
 	r.line = append(r.line, int32(line))
 }
 
-// bytes is what the rows need in memory.
 func (r *rows) bytes() int64 { return rowBytes * (int64(len(r.full))*pieceRows + int64(r.Len())) }
 
 // join makes one table of all pieces, column by column, each of which is given
@@ -92,11 +87,9 @@ func (r *rows) join() {
 	all := append(r.full, rows{Bars: r.Bars, line: r.line})
 	r.full = nil
 	r.Time = joined(all, func(p *rows) *[]int64 { return &p.Time })
-	r.Open = joined(all, func(p *rows) *[]float64 { return &p.Open })
-	r.High = joined(all, func(p *rows) *[]float64 { return &p.High })
-	r.Low = joined(all, func(p *rows) *[]float64 { return &p.Low })
-	r.Close = joined(all, func(p *rows) *[]float64 { return &p.Close })
-	r.Volume = joined(all, func(p *rows) *[]float64 { return &p.Volume })
+	for k, c := range r.columns() {
+		*c = joined(all, func(p *rows) *[]float64 { return p.columns()[k] })
+	}
 	r.line = joined(all, func(p *rows) *[]int32 { return &p.line })
 }
 
@@ -129,15 +122,14 @@ func (r *rows) own() {
 	}
 	r.shared = false
 	r.Time = slices.Clone(r.Time)
-	for _, c := range []*[]float64{&r.Open, &r.High, &r.Low, &r.Close, &r.Volume} {
+	for _, c := range r.columns() {
 		*c = slices.Clone(*c)
 	}
 }
 
-// permute brings the rows into the order that at names, column by column.
 func (r *rows) permute(at []int32) {
 	r.Time = permuted(r.Time, at)
-	for _, c := range []*[]float64{&r.Open, &r.High, &r.Low, &r.Close, &r.Volume} {
+	for _, c := range r.columns() {
 		*c = permuted(*c, at)
 	}
 	r.line = permuted(r.line, at)
@@ -152,22 +144,19 @@ func permuted[T int32 | int64 | float64](column []T, at []int32) []T {
 	return out
 }
 
-// grow makes room for n more rows.
 func (r *rows) grow(n int) {
 	r.Time, r.line = slices.Grow(r.Time, n), slices.Grow(r.line, n)
-	for _, c := range []*[]float64{&r.Open, &r.High, &r.Low, &r.Close, &r.Volume} {
+	for _, c := range r.columns() {
 		*c = slices.Grow(*c, n)
 	}
 }
 
-// put writes row i over row w.
 func (r *rows) put(w, i int) {
 	r.own()
 	r.Time[w], r.Open[w], r.High[w], r.Low[w] = r.Time[i], r.Open[i], r.High[i], r.Low[i]
 	r.Close[w], r.Volume[w], r.line[w] = r.Close[i], r.Volume[i], r.line[i]
 }
 
-// cut keeps the first n rows.
 func (r *rows) cut(n int) {
 	r.Bars = *r.Slice(0, n)
 	r.line = r.line[:n]
@@ -189,10 +178,10 @@ func (r *rows) divided(points float64) {
 // ReadFile reads a price file: Parquet if it begins as one, else CSV. A
 // report's source is the file's path unless the options name another. When ctx
 // ends it returns its cause.
-func ReadFile(ctx context.Context, path string, opt ImportOptions) (*Bars, Report, error) {
+func ReadFile(ctx context.Context, path string, opt ImportOptions) (*Bars, DataReport, error) {
 	opt.Source = cmp.Or(opt.Source, path)
-	rep := Report{Source: opt.Source}
-	info, err := os.Stat(path) // before it is opened: opening a pipe waits for whoever writes it
+	rep := DataReport{Source: opt.Source}
+	info, err := os.Stat(path) // before it is opened: opening a pipe waits for its writer
 	if err != nil {
 		return nil, rep, err
 	}
@@ -212,14 +201,14 @@ func ReadFile(ctx context.Context, path string, opt ImportOptions) (*Bars, Repor
 
 // ReadOpen is ReadFile of a regular file that is open, wherever it was last read
 // or written.
-func ReadOpen(ctx context.Context, file *os.File, opt ImportOptions) (*Bars, Report, error) {
+func ReadOpen(ctx context.Context, file *os.File, opt ImportOptions) (*Bars, DataReport, error) {
 	opt.Source = cmp.Or(opt.Source, file.Name())
 	size, err := file.Seek(0, io.SeekEnd)
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return nil, Report{Source: opt.Source}, err
+		return nil, DataReport{Source: opt.Source}, err
 	}
 	f := stoppable{ctx, file}
 	head := make([]byte, len(parquetMagic))

@@ -20,9 +20,9 @@ const parquetMagic = "PAR1"
 // are timestamps, dates, or whole numbers that count seconds or the
 // thousandths, millionths or billionths their size suggests. The error is an
 // InvalidError where rows are wrong and opt.Mode is Refuse.
-func ReadParquet(r io.ReaderAt, size int64, opt ImportOptions) (*Bars, Report, error) {
+func ReadParquet(r io.ReaderAt, size int64, opt ImportOptions) (*Bars, DataReport, error) {
 	opt, err := opt.withDefaults()
-	rep := Report{Source: opt.Source}
+	rep := DataReport{Source: opt.Source}
 	if err == nil {
 		p := parquetReader{opt: opt, rep: &rep}
 		if err = p.read(r, size); err == nil {
@@ -32,14 +32,12 @@ func ReadParquet(r io.ReaderAt, size int64, opt ImportOptions) (*Bars, Report, e
 	return nil, rep, fmt.Errorf("%s: %w", rep.Source, err)
 }
 
-// parquetReader gathers the columns of a file.
 type parquetReader struct {
 	opt  ImportOptions
-	rep  *Report
+	rep  *DataReport
 	rows rows
 }
 
-// read reads the whole file into rows.
 func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
 	// The decoder panics on some damaged files; to the user they are all the
 	// same.
@@ -77,7 +75,6 @@ func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
 	return nil
 }
 
-// parquetColumns finds the column of each role among those at the top.
 func parquetColumns(f *parquet.File) (map[role]*parquet.Column, error) {
 	var names []string
 	var leaves []*parquet.Column
@@ -135,7 +132,6 @@ func usable(t parquet.Type, r role) bool {
 // noTime stands for a time that is missing.
 const noTime = math.MinInt64
 
-// group reads one row group.
 func (p *parquetReader) group(g guard, meta *format.RowGroup, group parquet.RowGroup, columns map[role]*parquet.Column) error {
 	chunks := group.ColumnChunks()
 	into := [...]*[]float64{
@@ -236,7 +232,6 @@ func appendPage[T int64 | float64](dst []T, page parquet.Page, missing T) ([]T, 
 	}
 }
 
-// appendAll appends values of one type to a slice of another.
 func appendAll[T int64 | float64, V int32 | int64 | float32 | float64](dst []T, values []V) []T {
 	dst = slices.Grow(dst, len(values))
 	for _, v := range values {
@@ -245,7 +240,6 @@ func appendAll[T int64 | float64, V int32 | int64 | float32 | float64](dst []T, 
 	return dst
 }
 
-// one is the value as a number.
 func one[T int64 | float64](v parquet.Value, missing T) T {
 	switch v.Kind() {
 	case parquet.Double:
@@ -260,8 +254,8 @@ func one[T int64 | float64](v parquet.Value, missing T) T {
 	return missing // null
 }
 
-// timeUnit is what the times of a column count: so many to the second, or, as
-// a negative number, so many seconds each; 0 where the column does not say. A
+// timeUnit is the unit of the times of a column: ticks per second, or, as a
+// negative number, seconds per tick; 0 where the column does not say. A
 // local time is one of no zone.
 func timeUnit(column *parquet.Column) (unit int64, local bool) {
 	logical := column.Type().LogicalType()

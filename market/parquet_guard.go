@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
+	compact "github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -31,7 +31,6 @@ const (
 
 var errDamaged = errors.New("the Parquet file is damaged")
 
-// footer checks the file's own description.
 func (g guard) footer() error {
 	var end [8]byte
 	if g.size < 12 {
@@ -55,14 +54,13 @@ func (g guard) footer() error {
 	if _, err := g.r.ReadAt(b, g.size-8-n); err != nil {
 		return err
 	}
-	w := thriftWalk{b: b}
+	w := compactWalk{b: b}
 	if !w.structure(0) {
 		return errDamaged
 	}
 	return nil
 }
 
-// column checks the pages of a column chunk.
 func (g guard) column(meta *format.ColumnMetaData) error {
 	at := meta.DataPageOffset
 	if d := meta.DictionaryPageOffset; d > 0 && d < at {
@@ -89,18 +87,17 @@ func (g guard) column(meta *format.ColumnMetaData) error {
 	return nil
 }
 
-// pageHeader reads the page header at a place, and gives its length.
 func (g guard) pageHeader(at, end int64) (h format.PageHeader, n int64, err error) {
 	for _, size := range []int64{512, maxPageHeader} { // few are longer than a hundred bytes
 		b := make([]byte, min(size, end-at))
 		if _, err := g.r.ReadAt(b, at); err != nil {
 			return h, 0, err
 		}
-		w := thriftWalk{b: b}
+		w := compactWalk{b: b}
 		if !w.structure(0) {
 			continue
 		}
-		if err := thrift.Unmarshal(&thrift.CompactProtocol{}, b[:w.at], &h); err != nil {
+		if err := compact.Unmarshal(&compact.CompactProtocol{}, b[:w.at], &h); err != nil {
 			return h, 0, fmt.Errorf("%w: %w", errDamaged, err)
 		}
 		return h, int64(w.at), nil
@@ -108,7 +105,6 @@ func (g guard) pageHeader(at, end int64) (h format.PageHeader, n int64, err erro
 	return h, 0, errDamaged
 }
 
-// page checks that a page holds what its header promises.
 func (g guard) page(h format.PageHeader, codec format.CompressionCodec, at, end int64) error {
 	packed, unpacked := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 	values, levels := int64(0), int64(0)
@@ -164,7 +160,6 @@ func (g guard) unpacks(codec format.CompressionCodec, r io.Reader, want int64) e
 	return fmt.Errorf("the Parquet file is compressed by %s; write it with snappy, zstd or gzip", codec)
 }
 
-// holds checks that r has n bytes.
 func holds(r io.Reader, n int64) error {
 	got, err := io.Copy(io.Discard, io.LimitReader(r, n+1))
 	if err != nil {
@@ -176,22 +171,22 @@ func holds(r io.Reader, n int64) error {
 	return nil
 }
 
-// thriftWalk steps through a structure in Thrift's compact protocol without
+// compactWalk steps through a structure in the compact protocol without
 // keeping anything of it.
-type thriftWalk struct {
+type compactWalk struct {
 	b     []byte
 	at    int
 	items int // elements of lists so far
 }
 
 const (
-	thriftDepth = 24
-	thriftItems = 400_000 // at some 500 bytes each once decoded
+	maxDepth = 24
+	maxItems = 400_000 // at some 500 bytes each once decoded
 )
 
 // structure steps over fields up to the byte that ends them.
-func (w *thriftWalk) structure(depth int) bool {
-	if depth > thriftDepth {
+func (w *compactWalk) structure(depth int) bool {
+	if depth > maxDepth {
 		return false
 	}
 	for {
@@ -212,8 +207,7 @@ func (w *thriftWalk) structure(depth int) bool {
 	}
 }
 
-// value steps over a value of a kind.
-func (w *thriftWalk) value(kind byte, depth int) bool {
+func (w *compactWalk) value(kind byte, depth int) bool {
 	switch kind {
 	case 1, 2, 3: // boolean in a list, byte
 		return w.skip(1)
@@ -233,8 +227,7 @@ func (w *thriftWalk) value(kind byte, depth int) bool {
 	return false // a map, which Parquet does not use, or nothing known
 }
 
-// list steps over the elements of a list.
-func (w *thriftWalk) list(depth int) bool {
+func (w *compactWalk) list(depth int) bool {
 	h, ok := w.byte()
 	n := uint64(h >> 4)
 	if n == 15 {
@@ -243,7 +236,7 @@ func (w *thriftWalk) list(depth int) bool {
 	if !ok || n > uint64(len(w.b)-w.at) {
 		return false
 	}
-	if w.items += int(n); w.items > thriftItems || depth > thriftDepth {
+	if w.items += int(n); w.items > maxItems || depth > maxDepth {
 		return false
 	}
 	for range n {
@@ -254,7 +247,7 @@ func (w *thriftWalk) list(depth int) bool {
 	return true
 }
 
-func (w *thriftWalk) byte() (byte, bool) {
+func (w *compactWalk) byte() (byte, bool) {
 	if w.at >= len(w.b) {
 		return 0, false
 	}
@@ -262,7 +255,7 @@ func (w *thriftWalk) byte() (byte, bool) {
 	return w.b[w.at-1], true
 }
 
-func (w *thriftWalk) varint() (uint64, bool) {
+func (w *compactWalk) varint() (uint64, bool) {
 	v, n := binary.Uvarint(w.b[w.at:])
 	if n <= 0 {
 		return 0, false
@@ -271,7 +264,7 @@ func (w *thriftWalk) varint() (uint64, bool) {
 	return v, true
 }
 
-func (w *thriftWalk) skip(n uint64) bool {
+func (w *compactWalk) skip(n uint64) bool {
 	if n > uint64(len(w.b)-w.at) {
 		return false
 	}

@@ -29,7 +29,7 @@ func asParquet[T any](t testing.TB, rows []T, options ...parquet.WriterOption) [
 	return b.Bytes()
 }
 
-func fromParquet(data []byte, opt ImportOptions) (*Bars, Report, error) {
+func fromParquet(data []byte, opt ImportOptions) (*Bars, DataReport, error) {
 	return ReadParquet(bytes.NewReader(data), int64(len(data)), opt)
 }
 
@@ -141,9 +141,9 @@ func TestReadParquet_NamesWhatItRefuses(t *testing.T) {
 		name, want string
 		data       []byte
 	}{
-		{"a price that is none", "f:21: nan: close is not a number", spoilt(func(r *parquetRow) { r.Close = math.NaN() })},
+		{"a price that is not a number", "f:21: nan: close is not a number", spoilt(func(r *parquetRow) { r.Close = math.NaN() })},
 		{
-			"a year that is none", "f:21: unreadable: time 99999999999 lies outside the years",
+			"a year that does not exist", "f:21: unreadable: time 99999999999 lies outside the years",
 			spoilt(func(r *parquetRow) { r.Timestamp = 99999999999 }),
 		},
 		{"no time", "f:1: unreadable: the time is missing", asParquet(t, []nullTime{{nil, 1, 1, 1, 1}, {&at, 1, 1, 1, 1}})},
@@ -178,11 +178,11 @@ func TestReadParquet_NamesWhatItRefuses(t *testing.T) {
 // several ways. Whatever comes of it, it is an error or a series, and no
 // allocation beyond the limits.
 func TestReadParquet_SurvivesDamageAnywhere(t *testing.T) {
-	whole := asParquet(t, parquetRows(Synth(SynthConfig{Bars: 40}), 1e3), parquet.Compression(&parquet.Snappy))
+	complete := asParquet(t, parquetRows(Synth(SynthConfig{Bars: 40}), 1e3), parquet.Compression(&parquet.Snappy))
 	refused := 0
-	for i := range whole {
+	for i := range complete {
 		for _, flip := range []byte{0x01, 0x80, 0x7f, 0xff} {
-			bad := append([]byte{}, whole...)
+			bad := append([]byte{}, complete...)
 			bad[i] ^= flip
 			n := allocated(func() {
 				b, _, err := fromParquet(bad, ImportOptions{MaxRows: fuzzRows})

@@ -52,8 +52,8 @@ type Gap struct {
 	Bars   int   `json:"bars"`   // bars missing within the hours at which this market trades
 }
 
-// Report tells what was found in a file and what was done about it.
-type Report struct {
+// DataReport tells what was found in a file and what was done about it.
+type DataReport struct {
 	Source    string       `json:"source"`
 	Rows      int          `json:"rows"` // rows of data that were read
 	Bars      int          `json:"bars"` // bars that they gave
@@ -75,8 +75,7 @@ const (
 	printedFindings = 20  // in an error
 )
 
-// add notes a finding.
-func (r *Report) add(line int, rule Rule, format string, args ...any) {
+func (r *DataReport) add(line int, rule Rule, format string, args ...any) {
 	if r.Counts == nil {
 		r.Counts = map[Rule]int{}
 	}
@@ -86,12 +85,11 @@ func (r *Report) add(line int, rule Rule, format string, args ...any) {
 	}
 }
 
-// full tells whether further findings are only counted.
-func (r *Report) full() bool { return len(r.Findings) >= keptFindings }
+func (r *DataReport) full() bool { return len(r.Findings) >= keptFindings }
 
 // Wrong is the number of findings that make a file refused: all but gaps,
 // which every market has.
-func (r *Report) Wrong() int {
+func (r *DataReport) Wrong() int {
 	n := 0
 	for rule, c := range r.Counts {
 		if rule != Missing {
@@ -101,13 +99,12 @@ func (r *Report) Wrong() int {
 	return n
 }
 
-// order brings the findings into the order of the file.
-func (r *Report) order() {
+func (r *DataReport) order() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return a.Line - b.Line })
 }
 
 // InvalidError refuses a file for what is wrong in it.
-type InvalidError struct{ Report Report }
+type InvalidError struct{ Report DataReport }
 
 // Error lists the first findings and says how many there are.
 func (e *InvalidError) Error() string {
@@ -137,5 +134,4 @@ type moment int64
 
 func (m moment) String() string { return clock(int64(m)) }
 
-// clock shows an instant in messages.
 func clock(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04:05") }

@@ -25,7 +25,7 @@ func ResampleAll(b *Bars, tf Timeframe) (*Bars, error) {
 	if _, err := ParseTimeframe(string(tf)); err != nil {
 		return nil, err
 	}
-	if !tf.divides(b.Timeframe) {
+	if !tf.MadeOf(b.Timeframe) {
 		return nil, fmt.Errorf("bars of %s cannot be made of whole bars of %s", tf, b.Timeframe)
 	}
 	if tf == b.Timeframe {

@@ -59,7 +59,7 @@ func TestResample_FollowsTheCalendar(t *testing.T) {
 			if diff := cmp.Diff(c.want, all.Time); diff != "" {
 				t.Error(diff)
 			}
-			whole, err := Resample(b, c.to)
+			complete, err := Resample(b, c.to)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestResample_FollowsTheCalendar(t *testing.T) {
 			if c.cut {
 				want = all.Slice(0, all.Len()-1)
 			}
-			if diff := cmp.Diff(want, whole); diff != "" {
+			if diff := cmp.Diff(want, complete); diff != "" {
 				t.Error(diff)
 			}
 		})

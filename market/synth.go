@@ -69,7 +69,6 @@ func synth(cfg SynthConfig) (*Bars, []float64) {
 	return s.bars, s.sigma
 }
 
-// synthesis is a market being made.
 type synthesis struct {
 	cfg     SynthConfig
 	rand    *num.Rand
@@ -117,7 +116,6 @@ func (s *synthesis) skip(t int64) int64 {
 	return t
 }
 
-// bar makes the bar that opens at t.
 func (s *synthesis) bar(t int64) {
 	s.turn()
 	sigma := float64(s.unit * s.spell * math.Sqrt(s.cluster) * s.hour(t))

@@ -9,7 +9,7 @@ const (
 	firstMonday = 4 * day
 )
 
-// seconds is the length of a bar; 0 for a month, which has no one length.
+// seconds is the length of a bar; 0 for a month: months differ in length.
 func (tf Timeframe) seconds() int64 { return int64(lengths[tf] / time.Second) }
 
 // Start is the opening instant of the bar that t falls into, on the UTC
@@ -24,7 +24,6 @@ type calendar struct {
 
 func (tf Timeframe) calendar() calendar { return calendar{tf, tf.seconds()} }
 
-// start is Timeframe.Start.
 func (c calendar) start(t int64) int64 {
 	switch c.tf {
 	case Mo1:
@@ -36,7 +35,6 @@ func (c calendar) start(t int64) int64 {
 	return floor(t, c.length)
 }
 
-// end is Timeframe.End.
 func (c calendar) end(t int64) int64 {
 	if c.length == 0 {
 		return c.tf.End(t)
@@ -44,7 +42,6 @@ func (c calendar) end(t int64) int64 {
 	return t + c.length
 }
 
-// floor is the largest multiple of n that is not above t.
 func floor(t, n int64) int64 {
 	return t - mod(t, n)
 }
@@ -58,12 +55,8 @@ func mod(t, n int64) int64 {
 	}
 }
 
-// MadeOf tells whether Resample can make bars of tf of those of another
-// timeframe.
-func (tf Timeframe) MadeOf(shorter Timeframe) bool { return tf.divides(shorter) }
-
-// divides tells whether bars of tf can be made of whole bars of base.
-func (tf Timeframe) divides(base Timeframe) bool {
+// MadeOf tells whether Resample can make bars of tf of those of base.
+func (tf Timeframe) MadeOf(base Timeframe) bool {
 	if tf == base {
 		return true
 	}
@@ -73,7 +66,7 @@ func (tf Timeframe) divides(base Timeframe) bool {
 	return base != Mo1 && tf.seconds() > base.seconds() && tf.seconds()%base.seconds() == 0
 }
 
-// infer is the timeframe whose length is the commonest distance between
+// infer is the timeframe whose length is the most frequent distance between
 // neighbours of the ascending times t, and that distance. The timeframe is ""
 // where no timeframe has that length.
 func infer(t []int64) (Timeframe, time.Duration) {
@@ -85,7 +78,7 @@ func infer(t []int64) (Timeframe, time.Duration) {
 		}
 		distances.add(d)
 	}
-	usual := distances.commonest()
+	usual := distances.mostFrequent()
 	if usual == 30*day {
 		return Mo1, 30 * day * time.Second
 	}
@@ -97,7 +90,6 @@ func infer(t []int64) (Timeframe, time.Duration) {
 	return "", time.Duration(usual) * time.Second
 }
 
-// tally counts values of which most are equal to the one before.
 type tally struct {
 	counts map[int64]int
 	last   int64
@@ -112,7 +104,6 @@ func (t *tally) add(v int64) {
 	t.run++
 }
 
-// enter writes the run into the counts.
 func (t *tally) enter() {
 	if t.run == 0 {
 		return
@@ -124,9 +115,9 @@ func (t *tally) enter() {
 	t.run = 0
 }
 
-// commonest is the value that came most often, the smallest of several; 0 if
+// mostFrequent is the value that came most often, the smallest of several; 0 if
 // none came.
-func (t *tally) commonest() int64 {
+func (t *tally) mostFrequent() int64 {
 	t.enter()
 	var value int64
 	best := 0

@@ -68,7 +68,6 @@ func (c *localClock) dayStart(sec int64) (at int64, ok bool) {
 	return sec - c.offsetAt(sec-certain), mod(sec, day) == 0
 }
 
-// twice is a row of a repeated hour.
 type twice struct {
 	line          int
 	bar           Bar
@@ -141,7 +140,7 @@ type placer struct {
 	clock localClock
 	held  repeated
 	rows  *rows
-	rep   *Report
+	rep   *DataReport
 }
 
 // mostRepeated is more rows than a repeated hour can have, twice and by seconds.

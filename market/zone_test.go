@@ -60,7 +60,7 @@ func TestZone_TheRepeatedHourIsToldApartByOrder(t *testing.T) {
 			"05:00=1 05:30=2 06:00=3 06:30=4",
 		},
 	} {
-		b, rep, err := ReadCSV(strings.NewReader(hours(c.rows...)), CSVOptions{Zone: newYork(t), Mode: Normalise})
+		b, rep, err := ReadCSV(strings.NewReader(hours(c.rows...)), ImportOptions{Zone: newYork(t), Mode: Normalise})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -83,12 +83,12 @@ func numbered(b *Bars) string {
 func TestZone_AnHourThatIsThereOnceIsRefusedAndNeverMoved(t *testing.T) {
 	const d = "2024-11-03 "
 	text := hours(d+"00:00", d+"01:00", d+"02:00", d+"03:00")
-	_, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Source: "f.csv", Zone: newYork(t)})
+	_, _, err := ReadCSV(strings.NewReader(text), ImportOptions{Source: "f.csv", Zone: newYork(t)})
 	if want := "f.csv:3: ambiguous-time: 2024-11-03 01:00:00 comes twice in America/New_York"; err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("err = %v, want %q", err, want)
 	}
-	b, rep, err := ReadCSV(strings.NewReader(text), CSVOptions{Zone: newYork(t), Mode: Normalise})
+	b, rep, err := ReadCSV(strings.NewReader(text), ImportOptions{Zone: newYork(t), Mode: Normalise})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,12 +100,12 @@ func TestZone_AnHourThatIsThereOnceIsRefusedAndNeverMoved(t *testing.T) {
 func TestZone_ASkippedTimeIsRefused(t *testing.T) {
 	const d = "2024-03-10 "
 	text := hours(d+"00:00", d+"01:00", d+"02:00", d+"03:00", d+"04:00")
-	_, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Source: "f.csv", Zone: newYork(t)})
+	_, _, err := ReadCSV(strings.NewReader(text), ImportOptions{Source: "f.csv", Zone: newYork(t)})
 	if want := "f.csv:4: no-such-time: 2024-03-10 02:00:00 does not come in America/New_York"; err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("err = %v, want %q", err, want)
 	}
-	b, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Zone: newYork(t), Mode: Normalise})
+	b, _, err := ReadCSV(strings.NewReader(text), ImportOptions{Zone: newYork(t), Mode: Normalise})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestZone_DaysOpenWhereTheirMidnightIsRepeatedOrSkipped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, _, err := ReadCSV(strings.NewReader(hours(days...)), CSVOptions{Zone: zone})
+		b, _, err := ReadCSV(strings.NewReader(hours(days...)), ImportOptions{Zone: zone})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -160,7 +160,7 @@ func TestZone_WrittenAndReadIsTheSame(t *testing.T) {
 			want = append(want, at)
 			fmt.Fprintf(&text, "%s,1,1,1,1\n", time.Unix(at, 0).In(zone).Format("2006-01-02 15:04"))
 		}
-		b, _, err := ReadCSV(&text, CSVOptions{Zone: zone})
+		b, _, err := ReadCSV(&text, ImportOptions{Zone: zone})
 		if err != nil {
 			rt.Fatal(err)
 		}

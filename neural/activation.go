@@ -2,7 +2,6 @@ package neural
 
 import "github.com/ktrdr/ktrdr/num"
 
-// activation is the function of a hidden layer.
 type activation int
 
 const (

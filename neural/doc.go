@@ -52,7 +52,7 @@
 //
 // # What was run where
 //
-// The AVX2 kernel is tested against the reference kernel on the machine at hand.
+// The AVX2 kernel is tested against the reference kernel on the machine that runs the tests.
 // The AVX-512 matrix product is tested so where the CPU has it; elsewhere its text
 // is interpreted, instruction by instruction, and must give the same bits. Other
 // architectures than amd64 run the two plain kernels and are untested.

@@ -90,11 +90,11 @@ func (g goldenRecurrent) first(n int) goldenRecurrent {
 // its states are those of torch all the same.
 func TestGolden_RecurrentOfAnyBatch(t *testing.T) {
 	for _, kind := range []string{"lstm", "gru"} {
-		var whole goldenRecurrent
-		readGolden(t, kind, &whole)
+		var all goldenRecurrent
+		readGolden(t, kind, &all)
 		for _, k := range Kernels() {
-			for n := 1; n < whole.Batch; n++ {
-				g := whole.first(n)
+			for n := 1; n < all.Batch; n++ {
+				g := all.first(n)
 				spec := Spec{Type: kind, Inputs: g.In, Outputs: g.Out, SequenceLength: g.Seq, HiddenSize: g.Hidden, Layers: g.Layers}
 				tr := newTrainer(t, spec, TrainSpec{Batch: n}, k)
 				if err := tr.net.SetParams(g.Params.params()); err != nil {

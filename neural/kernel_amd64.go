@@ -179,19 +179,19 @@ func applyGradSIMD(f activation, d, y, mask []float32) {
 }
 
 func expSIMD(x []float32) {
-	whole := len(x) / lanes * lanes
-	if whole > 0 {
-		expAVX2(&x[0], whole)
+	n := len(x) / lanes * lanes
+	if n > 0 {
+		expAVX2(&x[0], n)
 	}
-	expGo(x[whole:])
+	expGo(x[n:])
 }
 
 func logSIMD(x []float64) {
-	whole := len(x) / 4 * 4
-	if whole > 0 {
-		logAVX2(&x[0], whole)
+	n := len(x) / 4 * 4
+	if n > 0 {
+		logAVX2(&x[0], n)
 	}
-	logGo(x[whole:])
+	logGo(x[n:])
 }
 
 func dropSIMD(dst, x, mask []float32, key uint64, below uint32, scale float32) {

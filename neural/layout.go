@@ -36,7 +36,6 @@ func (t tensor) size() int { return t.rows * t.stride }
 // reach is the number of columns up to the last one that is not padding.
 func (t tensor) reach() int { return t.stride - t.stride/t.gates + t.out/t.gates }
 
-// count is the number of values, padding left out.
 func (t tensor) count() int { return max(t.in, 1) * t.out }
 
 // shape is torch's: (out, in), or (out) for a bias.
@@ -74,7 +73,6 @@ func (t tensor) unpack(slab, src []float32) []float32 {
 	return src
 }
 
-// layout is where every parameter lies in the slab.
 type layout struct {
 	tensors []tensor // in torch's order
 	size    int      // of the slab, a multiple of lanes
@@ -92,7 +90,6 @@ func (l *layout) add(name string, in, out, gates, rows int) tensor {
 	return t
 }
 
-// linear is a weight and the bias behind it.
 type linear struct{ w, b tensor }
 
 func (l *layout) linear(weight, bias string, in, out, gates, rows int) linear {
@@ -121,7 +118,6 @@ func lay(s Spec) (l layout, stack []linear, cells []cellParams) {
 	return l, stack, nil
 }
 
-// cellParams are the parameters of one recurrent layer.
 type cellParams struct{ ih, hh linear }
 
 func layCell(l *layout, s Spec, i, in, rows int) cellParams {

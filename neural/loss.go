@@ -42,7 +42,7 @@ func (l LossSpec) Classes() bool {
 	return l.Name == "" || l.Name == CrossEntropy || l.Name == Focal
 }
 
-// Check says what is wrong with the settings for a network of so many outputs,
+// Check says what is wrong with the settings for a network with that number of outputs,
 // if anything.
 func (l LossSpec) Check(outputs int) error {
 	l = l.withDefaults()

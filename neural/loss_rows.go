@@ -21,7 +21,7 @@ type lossFunc struct {
 	log    []float64 // of the sum of all
 }
 
-// newLossFunc has room for so many rows of so many outputs.
+// newLossFunc has room for rows of that number of outputs.
 func newLossFunc(l LossSpec, k *ops, rows, outputs int) lossFunc {
 	l = l.withDefaults()
 	l.ClassWeights = slices.Clone(l.ClassWeights)

@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// Model is a trained network and what whoever uses it must know: strategy, data,
+// Model is a trained network and what its user must know: strategy, data,
 // features, normalisation. Its file is a safetensors file, which other tools read:
 // 8 bytes with the length of a JSON header, the header, the weights as F32 under
 // torch's names. All but the weights is in the header's metadata, as strings.
@@ -31,10 +31,8 @@ const (
 	metaDigest   = "ktrdr.sha256" // of the other metadata and the weights: a changed bit would be another model
 )
 
-// maxHeader bounds the header of a model file.
 const maxHeader = 4 << 20
 
-// fileTensor is a tensor in the header.
 type fileTensor struct {
 	DType   string    `json:"dtype"`
 	Shape   []int     `json:"shape"`
@@ -161,7 +159,6 @@ func readModel(r *io.LimitedReader) (Model, error) {
 	return Model{n, meta}, nil
 }
 
-// hasMore tells whether a reader has a byte left.
 func hasMore(r io.Reader) bool {
 	n, _ := io.ReadFull(r, make([]byte, 1))
 	return n > 0

@@ -120,13 +120,13 @@ func TestReadModel_NoBitMayChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := modelBytes(t, Model{n, map[string]string{"norm": `{"mean":[0.5]}`}})
-	for i := range whole {
-		b := slices.Clone(whole)
+	file := modelBytes(t, Model{n, map[string]string{"norm": `{"mean":[0.5]}`}})
+	for i := range file {
+		b := slices.Clone(file)
 		b[i] ^= 1 << (i % 8)
 		m, err := ReadModel(bytes.NewReader(b), int64(len(b)))
-		if err == nil && !bytes.Equal(modelBytes(t, m), whole) {
-			t.Fatalf("with another bit in byte %d of %d another model was read", i, len(whole))
+		if err == nil && !bytes.Equal(modelBytes(t, m), file) {
+			t.Fatalf("with another bit in byte %d of %d another model was read", i, len(file))
 		}
 	}
 }

@@ -47,7 +47,6 @@ func New(s Spec, seed uint64, k Kernel) (*Net, error) {
 	return n, nil
 }
 
-// empty is a network whose weights are all zero.
 func empty(s Spec, k Kernel) (*Net, error) {
 	if err := s.Check(); err != nil {
 		return nil, err

@@ -152,7 +152,6 @@ func copyRow(dst, src []float32) {
 	}
 }
 
-// answers are what the network said.
 func (p *pass) answers() answers {
 	last := len(p.net.stack) - 1
 	return answers{p.hidden[last], p.net.spec.Outputs, p.net.stack[last].w.stride}
@@ -238,7 +237,6 @@ func (p *pass) backward(dropped bool) {
 	}
 }
 
-// inputOf is what linear layer i read.
 func (p *pass) inputOf(i int, dropped bool) (x []float32, stride int) {
 	switch {
 	case i > 0 && dropped:

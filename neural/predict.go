@@ -10,7 +10,7 @@ type Predictor struct {
 	pass *pass
 }
 
-// NewPredictor returns a predictor with room for so many rows at once; 0 means a
+// NewPredictor returns a predictor with room for a number of rows at once; 0 means a
 // number that suits long lists. More can be asked: they take turns.
 func NewPredictor(n *Net, rows int) *Predictor {
 	most := 256

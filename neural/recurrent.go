@@ -121,7 +121,6 @@ func (r *recurrent) forward(p *pass, in []float32, stride int, keys func() uint6
 	return r.output(rows, keys != nil)
 }
 
-// raw is what the layer gives before dropout.
 func (r *recurrent) raw(rows int) []float32 {
 	step := rows * r.width
 	if r.top {
@@ -130,7 +129,6 @@ func (r *recurrent) raw(rows int) []float32 {
 	return r.h[step:][:r.steps*step]
 }
 
-// output is what the layer gives.
 func (r *recurrent) output(rows int, dropped bool) []float32 {
 	if dropped {
 		return r.sent[:len(r.raw(rows))]
@@ -139,7 +137,7 @@ func (r *recurrent) output(rows int, dropped bool) []float32 {
 }
 
 // outputGrad is where the gradient of output goes. That of the top layer's
-// earlier steps, which nobody read, is zero.
+// earlier steps, which nothing reads, is zero.
 func (r *recurrent) outputGrad(rows int) []float32 {
 	step := rows * r.width
 	if !r.top {

@@ -76,7 +76,6 @@ type scheduleState struct {
 
 func newScheduleState() scheduleState { return scheduleState{Best: math.Inf(1)} }
 
-// rate is the learning rate of the epoch after those that ended.
 func (s ScheduleSpec) rate(base float64, st scheduleState) float64 {
 	warm := uint64(s.Warmup)
 	if st.Epoch < warm {

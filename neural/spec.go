@@ -133,7 +133,6 @@ func (s Spec) params() int64 {
 	return int64(min(n, math.MaxInt64/2))
 }
 
-// gates is the number of gates of a recurrent cell.
 func (s Spec) gates() int {
 	switch s.Type {
 	case LSTM:

@@ -15,7 +15,7 @@ type TrainSpec struct {
 	Seed  uint64 // of dropout
 }
 
-// Trainer moves the weights of one network, step by step. Whoever drives it
+// Trainer moves the weights of one network, step by step. The caller
 // decides on epochs, batches, their order and when to stop:
 //
 //	for each epoch {

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/num"
 	"pgregory.net/rapid"
+
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // drawSpec draws a small network of any kind.
@@ -140,9 +141,9 @@ func TestResumedEqualsUninterrupted(t *testing.T) {
 		d := randomData(s.Window()+rapid.IntRange(1, 80).Draw(rt, "rows"), s.Inputs, s.Outputs, 6)
 		epochs := rapid.IntRange(1, 6).Draw(rt, "epochs")
 		crash := rapid.IntRange(0, epochs).Draw(rt, "crash after epoch")
-		whole, first := newTrainer(rt, s, ts, Kernel{}), newTrainer(rt, s, ts, Kernel{})
+		straight, first := newTrainer(rt, s, ts, Kernel{}), newTrainer(rt, s, ts, Kernel{})
 		for range epochs {
-			epoch(rt, whole, d, whole.pass.room)
+			epoch(rt, straight, d, straight.pass.room)
 		}
 		for range crash {
 			epoch(rt, first, d, first.pass.room)
@@ -155,7 +156,7 @@ func TestResumedEqualsUninterrupted(t *testing.T) {
 		for range epochs - crash {
 			epoch(rt, second, d, second.pass.room)
 		}
-		if !bytes.Equal(state(rt, second), state(rt, whole)) {
+		if !bytes.Equal(state(rt, second), state(rt, straight)) {
 			rt.Fatal("the resumed run ended in another state than the whole one")
 		}
 	})
@@ -167,11 +168,11 @@ func TestResumeAtAnyStepEqualsUninterrupted(t *testing.T) {
 	d := randomData(64, 7, 3, 1)
 	// Batches of several sizes: what a larger one left behind must not matter.
 	batch := func(i int) []int32 { return all(64)[i%4*16:][:[]int{16, 5, 9}[i%3]] }
-	whole := newTrainer(t, s, ts, Kernel{})
+	straight := newTrainer(t, s, ts, Kernel{})
 	var states [][]byte
 	for i := range 20 {
-		states = append(states, state(t, whole))
-		if _, err := whole.Step(d, batch(i)); err != nil {
+		states = append(states, state(t, straight))
+		if _, err := straight.Step(d, batch(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -185,13 +186,13 @@ func TestResumeAtAnyStepEqualsUninterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if !bytes.Equal(state(t, tr), state(t, whole)) {
+		if !bytes.Equal(state(t, tr), state(t, straight)) {
 			t.Fatalf("resumed at step %d: another state than without", from)
 		}
 	}
 }
 
-// The bits themselves: whoever changes one of them, a compiler or a platform
+// The bits themselves: if one of them changes, by a compiler or a platform
 // included, changes results that were stored, and Numerics must become another.
 func TestTrainedBitsAreTheSameOnEveryMachine(t *testing.T) {
 	want := map[string]string{

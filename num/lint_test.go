@@ -98,7 +98,7 @@ func inexact(set *token.FileSet, f *ast.File) (complaints []string) {
 			math = spec.Name.Name
 		}
 		if math == "." {
-			complaints = append(complaints, where+": imports math without a name, so that nobody sees what it uses")
+			complaints = append(complaints, where+": imports math without a name, so that its use cannot be seen")
 		}
 	}
 	if math == "" {

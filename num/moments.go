@@ -35,3 +35,11 @@ func (m *Moments) Kurtosis() float64 {
 	n, v := float64(m.N), m.M2/float64(m.N)
 	return m.M4 / n / (v * v)
 }
+
+// Finite is x, or nil where it is NaN or infinite, which JSON cannot hold.
+func Finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}

@@ -135,7 +135,7 @@ func TestPow_HasTheSpecialCasesOfTheStandardOne(t *testing.T) {
 	}
 }
 
-func TestPow_IsExactForWholeNumbersThatFit(t *testing.T) {
+func TestPow_IsExactForIntegersThatFit(t *testing.T) {
 	for base := 2.0; base < 300; base++ {
 		power := base
 		for e := 2.0; power*base <= 1<<53; e++ {

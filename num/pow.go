@@ -13,7 +13,7 @@ func Pow(x, y float64) float64 {
 	case math.IsInf(y, 0):
 		return powInfinite(math.Abs(x), y > 0)
 	}
-	whole, odd := parity(y)
+	integer, odd := parity(y)
 	switch {
 	case x == 0 || math.IsInf(x, 0):
 		r := 0.0
@@ -24,7 +24,7 @@ func Pow(x, y float64) float64 {
 			return math.Copysign(r, x)
 		}
 		return r
-	case x < 0 && !whole:
+	case x < 0 && !integer:
 		return math.NaN()
 	}
 	r := powPositive(math.Abs(x), y)
@@ -46,7 +46,7 @@ func powInfinite(a float64, up bool) float64 {
 }
 
 // parity tells whether the finite y is a whole number, and an odd one.
-func parity(y float64) (whole, odd bool) {
+func parity(y float64) (integer, odd bool) {
 	if math.Floor(y) != y {
 		return false, false
 	}

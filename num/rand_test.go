@@ -66,7 +66,7 @@ func TestRand_RefusesWhatHasNoAnswer(t *testing.T) {
 
 // TestRand_Uint64nFavoursNobody uses an n just above 2^63, where a plain
 // remainder would give the lower half twice as often.
-func TestRand_Uint64nFavoursNobody(t *testing.T) {
+func TestRand_Uint64nIsUniform(t *testing.T) {
 	const n = 3 << 62
 	r, low := NewRand(5), 0
 	const draws = 30_000

@@ -23,7 +23,6 @@ const (
 	longestReason = 160
 )
 
-// readFailures groups what failed by its reason.
 func (l *lookback) readFailures(ctx context.Context) error {
 	failed, err := l.engine.Failures(ctx, ktrdr.FailureQuery{Run: l.query.Run, Since: l.out.From, Limit: mostFailures})
 	if err != nil {
@@ -41,11 +40,9 @@ func (l *lookback) readFailures(ctx context.Context) error {
 	return nil
 }
 
-// reasons groups failures by what they say.
-type reasons map[string]*Failure
+type reasons map[string]*FailureReason
 
-// anyID is an id inside a message. With it every failure would be a group of its
-// own.
+// anyID is an id in a message, left out so that equal failures form one group.
 var anyID = regexp.MustCompile(` ?\(op_[a-z_]+_\d{8}_\d{6}_[0-9a-f]{8}\)|op_[a-z_]+_\d{8}_\d{6}_[0-9a-f]{8}(: )?`)
 
 func (r reasons) add(op *ktrdr.FailedOperation) {
@@ -53,7 +50,7 @@ func (r reasons) add(op *ktrdr.FailedOperation) {
 	key := string(op.Code) + "\n" + said
 	f := r[key]
 	if f == nil {
-		f = &Failure{Reason: cmp.Or(said, "it did not say why"), Code: op.Code}
+		f = &FailureReason{Reason: cmp.Or(said, "it did not say why"), Code: op.Code}
 		r[key] = f
 	}
 	f.Count++
@@ -68,9 +65,8 @@ func (r reasons) add(op *ktrdr.FailedOperation) {
 	}
 }
 
-// list are the most frequent reasons, each with what to do about it.
-func (r reasons) list() []Failure {
-	var all []Failure
+func (r reasons) list() []FailureReason {
+	var all []FailureReason
 	for _, key := range slices.Sorted(maps.Keys(r)) {
 		f := *r[key]
 		verb := "retry"
@@ -80,6 +76,6 @@ func (r reasons) list() []Failure {
 		f.Next = fmt.Sprintf("ktrdr %s %s", verb, f.Operations[0])
 		all = append(all, f)
 	}
-	slices.SortStableFunc(all, func(a, b Failure) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(all, func(a, b FailureReason) int { return cmp.Compare(b.Count, a.Count) })
 	return all[:min(mostReasons, len(all))]
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,12 +20,12 @@ import (
 
 // LeaderboardQuery selects what is ranked; empty fields select all.
 type LeaderboardQuery struct {
-	Run       string
-	Symbol    string
-	Timeframe string
-	Sort      string // one of Sorts; empty means by rank
-	Limit     int
-	Cursor    string
+	Run       string `query:"run" doc:"only those of this run"`
+	Symbol    string `query:"symbol" doc:"only those that trade this symbol"`
+	Timeframe string `query:"timeframe" doc:"only those that use bars of this timeframe"`
+	Sort      string `query:"sort" oneof:"rank,sharpe,alpha,return,drawdown,trades,newest" doc:"the order; by default rank"` // see Sorts
+	Limit     int    `query:"limit" doc:"entries of a page, 1 to 1000; by default 20"`
+	Cursor    string `query:"cursor" doc:"next_cursor of the page before"`
 }
 
 // Leaderboard is a ranking of researches.
@@ -135,7 +136,6 @@ func (r Reporter) spellSymbol(ctx context.Context, q *LeaderboardQuery) error {
 	return nil
 }
 
-// ranking says what is ranked, and which rows of it are wanted.
 type ranking struct {
 	ktrdr.TrialQuery
 	sort        string // one of Sorts
@@ -177,8 +177,7 @@ func (r Reporter) ranked(ctx context.Context, q ranking) (rows []Leader, claims 
 	return rows, len(claimed), nil
 }
 
-// claimed are the trials of a selection that claim an edge, and what their
-// holdouts showed.
+// claimed are the trials that claim an edge, and what their holdouts showed.
 func (r Reporter) claimed(ctx context.Context, q ktrdr.TrialQuery) (map[ktrdr.OperationID]*Holdout, []ktrdr.Trial, error) {
 	looks, err := r.engine.Looks(ctx, ktrdr.LookQuery{Run: q.Run, Since: q.Since, Claims: true, Limit: MostRanked})
 	if err != nil || len(looks.Looks) == 0 {
@@ -204,7 +203,6 @@ func HoldoutOf(l *ktrdr.Look) *Holdout {
 	return &Holdout{Sharpe: c.Look.Holdout.Sharpe.Ratio(), Low: c.Look.Low, High: c.Look.High, Shrunk: c.Look.Shrunk}
 }
 
-// markets counts the markets that a selection was tried on.
 func (r Reporter) markets(ctx context.Context, q LeaderboardQuery) (int, error) {
 	if q.Symbol == "" && q.Timeframe == "" {
 		t, err := r.engine.Tally(ctx, ktrdr.TallyQuery{Run: q.Run})
@@ -228,8 +226,7 @@ func (r Reporter) markets(ctx context.Context, q LeaderboardQuery) (int, error) 
 	return n, nil
 }
 
-// summary is the first line of a leaderboard. One that is empty because of its
-// filters does not say that nothing was researched.
+// summary is the first line. An empty selection does not say that nothing was done.
 func (q LeaderboardQuery) summary(claims, markets int) string {
 	if filters := q.Filters(); markets == 0 && len(filters) > 0 {
 		return fmt.Sprintf("No market was researched with %s.", strings.Join(filters, ", "))
@@ -247,7 +244,6 @@ func (q LeaderboardQuery) Filters() (filters []string) {
 	return filters
 }
 
-// claimsOnMarkets says how many claims there are, and how many luck alone gives.
 func claimsOnMarkets(claims, markets int) string {
 	if markets == 0 {
 		return "No market was researched yet."
@@ -256,7 +252,6 @@ func claimsOnMarkets(claims, markets int) string {
 		evidence.Rules{}.WithDefaults().MaxLuck*float64(markets))
 }
 
-// thresholds says what a claim and a finalist must reach.
 func thresholds(r evidence.Rules) string {
 	return fmt.Sprintf("claimed: adjusted p <= %v on the holdout, with %d trades or more; "+
 		"finalist: deflated Sharpe >= %v on the test part when it was judged, %d trades or more, drawdown <= %.0f %%.",
@@ -275,47 +270,33 @@ func leaderPlace(cursor string) (int, error) {
 	return n, nil
 }
 
-// sortLeaders orders rows by a figure, the best first. Equal rows stay by rank;
-// a row without the figure comes last.
+// sortLeaders orders rows by a figure, the best first, then by rank.
 func sortLeaders(rows []Leader, by string) {
-	figure := func(l *Leader) (x *float64, smallFirst bool) {
+	none := math.Inf(-1)
+	figure := func(l *Leader) float64 {
+		x := &none
 		switch by {
 		case "sharpe":
-			return l.Sharpe, false
+			x = l.Sharpe
 		case "alpha":
-			return l.Alpha, false
+			x = l.Alpha
 		case "return":
-			return l.NetReturn, false
+			x = l.NetReturn
 		case "drawdown":
-			return l.MaxDrawdown, true
+			if l.MaxDrawdown != nil {
+				x = new(-*l.MaxDrawdown)
+			}
 		case "trades":
-			n := float64(l.Trades)
-			return &n, false
+			x = new(float64(l.Trades))
 		case "newest":
-			at := float64(l.CreatedAt.UnixMilli())
-			return &at, false
+			x = new(float64(l.CreatedAt.UnixMilli()))
 		}
-		return nil, false
+		return *cmp.Or(x, &none)
 	}
-	slices.SortStableFunc(rows, func(a, b Leader) int {
-		x, smallFirst := figure(&a)
-		y, _ := figure(&b)
-		switch {
-		case x == nil && y == nil:
-			return 0
-		case x == nil:
-			return 1
-		case y == nil:
-			return -1
-		case smallFirst:
-			return cmp.Compare(*x, *y)
-		}
-		return cmp.Compare(*y, *x)
-	})
+	slices.SortStableFunc(rows, func(a, b Leader) int { return cmp.Compare(figure(&b), figure(&a)) })
 }
 
-// listedTrial is a trial as a row shows it: what only programs compare, and what
-// other fields of the row say, is left out.
+// listedTrial is a trial without what only programs compare.
 func listedTrial(t ktrdr.Trial) ktrdr.Trial {
 	t.Key, t.Type, t.Look, t.Hash = "", "", "", ktrdr.Hash{}
 	t.SharpeZ, t.AlphaZ = nil, nil

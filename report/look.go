@@ -61,8 +61,7 @@ type lookback struct {
 	run   *ktrdr.Run // nil: the report is of a span
 }
 
-// Report tells of a span of time that ends now, or of a run; CodeNotFound when
-// there is no such run.
+// Report tells of a span of time that ends now, or of a run; CodeNotFound.
 func (r Reporter) Report(ctx context.Context, q Query) (Report, error) {
 	l := &lookback{Reporter: r, query: q}
 	l.out = Report{From: q.Since, To: time.Now().UTC(), Run: q.Run, Researches: Researches{Outcomes: map[string]int{}}}
@@ -84,7 +83,6 @@ func (r Reporter) Report(ctx context.Context, q Query) (Report, error) {
 	return l.out, nil
 }
 
-// begin finds the run, and where the span begins.
 func (l *lookback) begin(ctx context.Context) error {
 	switch {
 	case l.query.Run != "":
@@ -161,7 +159,6 @@ func (l *lookback) readEnded(ctx context.Context) error {
 	return nil
 }
 
-// readLedger reads the counters of the markets, the claims and the best.
 func (l *lookback) readLedger(ctx context.Context) error {
 	q := ktrdr.TallyQuery{Run: l.query.Run}
 	if l.run == nil {
@@ -188,7 +185,6 @@ func (l *lookback) readLedger(ctx context.Context) error {
 	return nil
 }
 
-// summary is the sentence that a report begins with.
 func (l *lookback) summary() string {
 	r := l.out.Researches
 	switch {

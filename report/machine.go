@@ -7,10 +7,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// mostPauses bounds how many pauses are listed.
 const mostPauses = 10
 
-// readMachine tells what happened to the processes.
 func (l *lookback) readMachine(ctx context.Context) error {
 	counts, err := l.engine.MachineSince(ctx, l.out.From)
 	if err != nil {
@@ -23,54 +21,33 @@ func (l *lookback) readMachine(ctx context.Context) error {
 // MachineOf puts the counts of events into the words of a report.
 func MachineOf(counts ktrdr.MachineCounts, from time.Time) Machine {
 	m := Machine{Pauses: pausesOf(counts.Pauses, from)}
+	kinds := map[ktrdr.EventKind]*int{
+		ktrdr.EventBackendStarted: &m.BackendStarts, ktrdr.EventBackendDied: &m.BackendDeaths, ktrdr.EventWorkerLost: &m.WorkersLost,
+		ktrdr.EventReported: &m.Reported, ktrdr.EventResumed: &m.Resumed, ktrdr.EventCheckpointSkipped: &m.CheckpointsSkipped,
+		ktrdr.EventWriteRefused: &m.WritesRefused, ktrdr.EventBreaker: &m.BreakerChanges,
+	}
+	codes := map[ktrdr.Code]*int{
+		ktrdr.CodeOrphaned: &m.Orphaned, ktrdr.CodePoison: &m.Poisoned, ktrdr.CodeBackendRestart: &m.Interrupted,
+	}
+	releases := map[string]*int{ktrdr.ReleasedByRecovery: &m.Requeued, ktrdr.ReleasedByWorker: &m.Released}
+	processes := map[ktrdr.EventKind]*int{ktrdr.EventWorkerRegistered: &m.WorkersJoined, ktrdr.EventWorkerLeft: &m.WorkersLeft}
 	for _, c := range counts.Events {
-		switch c.Kind {
-		case ktrdr.EventBackendStarted:
-			m.BackendStarts += c.N
-		case ktrdr.EventBackendDied:
-			m.BackendDeaths += c.N
-		case ktrdr.EventWorkerRegistered:
-			if c.HeldBy == "" { // a backend's own workers start with it
-				m.WorkersJoined += c.N
-			}
-		case ktrdr.EventWorkerLeft:
-			if c.HeldBy == "" {
-				m.WorkersLeft += c.N
-			}
-		case ktrdr.EventWorkerLost:
-			m.WorkersLost += c.N
-		case ktrdr.EventFailed:
-			switch c.Code {
-			case ktrdr.CodeOrphaned:
-				m.Orphaned += c.N
-			case ktrdr.CodePoison:
-				m.Poisoned += c.N
-			case ktrdr.CodeBackendRestart:
-				m.Interrupted += c.N
-			}
-		case ktrdr.EventReleased:
-			switch c.By {
-			case ktrdr.ReleasedByRecovery:
-				m.Requeued += c.N
-			case ktrdr.ReleasedByWorker:
-				m.Released += c.N
-			}
-		case ktrdr.EventReported:
-			m.Reported += c.N
-		case ktrdr.EventResumed:
-			m.Resumed += c.N
-		case ktrdr.EventCheckpointSkipped:
-			m.CheckpointsSkipped += c.N
-		case ktrdr.EventWriteRefused:
-			m.WritesRefused += c.N
-		case ktrdr.EventBreaker:
-			m.BreakerChanges += c.N
+		n := kinds[c.Kind]
+		switch {
+		case c.Kind == ktrdr.EventFailed:
+			n = codes[c.Code]
+		case c.Kind == ktrdr.EventReleased:
+			n = releases[c.By]
+		case n == nil && c.HeldBy == "": // a backend's own workers start and stop with it
+			n = processes[c.Kind]
+		}
+		if n != nil {
+			*n += c.N
 		}
 	}
 	return m
 }
 
-// pausesOf makes pauses of the events that began and ended them.
 func pausesOf(events []ktrdr.Event, from time.Time) (list []Pause) {
 	for _, e := range events {
 		open := len(list) > 0 && list[len(list)-1].To.IsZero()

@@ -8,7 +8,6 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// readCalls reads what was spent on models.
 func (l *lookback) readCalls(ctx context.Context) error {
 	sums, err := l.calls.CallSums(ctx, l.out.From, l.query.Run)
 	if err != nil || len(sums) == 0 {

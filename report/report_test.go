@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
@@ -25,7 +26,7 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *sqlstore.Store)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := sqlstore.Open(t.Context(), sqlstore.Config{
-				URL: url(t), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()}, Log: slog.New(slog.DiscardHandler),
+				URL: url(t), Types: ktrdr.MergeTypes(dummy.Types(), research.Types()), Log: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -140,7 +141,7 @@ func TestReadCalls_CountsWhatWasChargedInTheSpan(t *testing.T) {
 		ask(2, "a/large", &ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: "503"})
 		ask(3, "b/small", &ktrdr.CallEnd{Status: ktrdr.CallAnswered, Cost: 2_500, Answer: json.RawMessage(`{}`)})
 		ask(4, "b/small", nil)
-		ask(5, "a/large", &ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: ktrdr.NotAsked}) // which nobody was sent
+		ask(5, "a/large", &ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: ktrdr.NotAsked}) // no provider was called
 
 		read := func(from time.Time, run string) *ModelCalls {
 			t.Helper()
@@ -174,7 +175,7 @@ func TestReasons_GroupFailuresByWhatTheySay(t *testing.T) {
 	fail("op_2", "TRAINING: op_training_20261115_083803_00000001: the disk is full", true)
 	fail("op_3", "TRAINING: op_training_20261115_083804_00000002: the disk is full", true)
 	fail("op_4", "never began", false)
-	want := []Failure{
+	want := []FailureReason{
 		{
 			Reason: "TRAINING: the disk is full", Code: "failed", Count: 3, Resumable: 2, Operations: []ktrdr.OperationID{"op_2", "op_3", "op_1"},
 			Next: "ktrdr resume op_2",

@@ -13,23 +13,23 @@ type Query struct {
 	Run   string    // only this run's researches; empty means all
 }
 
-// Report is what somebody wants to read in the morning. Lists are bounded; the
+// Report is what happened in a span of time or in a run. Lists are bounded; the
 // counts beside them are of all there is.
 type Report struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 	Run  string    `json:"run,omitempty"`
 
-	Summary    string        `json:"summary"` // the plain sentence: what survived, or that nothing did
-	Researches Researches    `json:"researches"`
-	Claims     []Leader      `json:"claims"`
-	Leaders    []Leader      `json:"leaderboard"`
-	Failures   []Failure     `json:"failures"`
-	Others     []ktrdr.Count `json:"other_operations,omitempty"` // that ended, and were no researches
-	Machine    Machine       `json:"machine"`
-	Models     *ModelCalls   `json:"models,omitempty"`   // nil where none was asked
-	Problems   []string      `json:"problems,omitempty"` // that there are now; each says what to do
-	Incomplete []string      `json:"incomplete,omitempty"`
+	Summary    string          `json:"summary"` // the plain sentence: what survived, or that nothing did
+	Researches Researches      `json:"researches"`
+	Claims     []Leader        `json:"claims"`
+	Leaders    []Leader        `json:"leaderboard"`
+	Failures   []FailureReason `json:"failures"`
+	Others     []ktrdr.Count   `json:"other_operations,omitempty"` // that ended, and were no researches
+	Machine    Machine         `json:"machine"`
+	Models     *ModelCalls     `json:"models,omitempty"`   // nil where none was asked
+	Problems   []string        `json:"problems,omitempty"` // that there are now; each says what to do
+	Incomplete []string        `json:"incomplete,omitempty"`
 }
 
 // Researches counts researches. Those that ended did so in the span, or are
@@ -47,8 +47,8 @@ type Researches struct {
 	Looks     int            `json:"looks"`         // at their holdouts so far, of all runs
 }
 
-// Failure is a reason for which operations failed.
-type Failure struct {
+// FailureReason is a reason for which operations failed.
+type FailureReason struct {
 	Reason     string              `json:"reason"`
 	Code       ktrdr.Code          `json:"code,omitempty"`
 	Count      int                 `json:"count"`
@@ -64,7 +64,7 @@ type Machine struct {
 	WorkersJoined      int     `json:"workers_joined"` // processes of their own, as the next two
 	WorkersLeft        int     `json:"workers_left"`   // stopped in order
 	WorkersLost        int     `json:"workers_lost"`   // silent for the orphan timeout, busy or not
-	Orphaned           int     `json:"orphaned"`       // operations that lost their worker
+	Orphaned           int     `json:"orphaned"`       // operations whose worker died
 	Poisoned           int     `json:"poisoned"`       // that kept losing it and were given up
 	Interrupted        int     `json:"interrupted"`    // failed with the backend that ran them
 	Requeued           int     `json:"requeued"`       // taken over from a backend that was gone

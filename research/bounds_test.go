@@ -16,6 +16,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -168,7 +169,7 @@ func TestDesk_LongerBarsBeforeTheHoldout(t *testing.T) {
 	for bars, says := range map[int]string{
 		375: "", 374: "there are only 299 1d bars of EURUSD before the holdout", 0: "there are only 0 1d bars",
 	} {
-		known := designer.Known{Series: []designer.Series{
+		known := designer.Known{Series: []designer.KnownSeries{
 			{Symbol: "EURUSD", Timeframe: market.D1, Bars: bars},
 			{Symbol: "EURUSD", Timeframe: market.H4, Bars: 1},
 			{Symbol: "GBPUSD", Timeframe: market.D1, Bars: 1},
@@ -181,7 +182,7 @@ func TestDesk_LongerBarsBeforeTheHoldout(t *testing.T) {
 }
 
 func TestSpelled_AsTheLibraryDoes(t *testing.T) {
-	known := designer.Known{Series: []designer.Series{{Symbol: "EURUSD"}, {Symbol: "GBPUSD"}, {Symbol: "btc"}}}
+	known := designer.Known{Series: []designer.KnownSeries{{Symbol: "EURUSD"}, {Symbol: "GBPUSD"}, {Symbol: "btc"}}}
 	got, err := spelled([]string{"gbpusd", "eurusd", "EURUSD", "BTC", "xauusd"}, known)
 	if want := []string{"GBPUSD", "EURUSD", "btc", "xauusd"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)
@@ -219,7 +220,8 @@ func TestAvailable_OfAnEmptyLibrary(t *testing.T) {
 			t.Errorf("%+v: err = %v, want %q", chosen, err, says)
 		}
 	}
-	if err := available(designer.Known{Series: []designer.Series{{Symbol: "EURUSD", Timeframe: market.H1}}}, designer.Chosen{}); err != nil {
+	known := designer.Known{Series: []designer.KnownSeries{{Symbol: "EURUSD", Timeframe: market.H1}}}
+	if err := available(known, designer.Chosen{}); err != nil {
 		t.Errorf("with bars: %v", err)
 	}
 }
@@ -240,7 +242,7 @@ func TestPlan_KeepsTheEpochAtWhichTrainingEnded(t *testing.T) {
 	for _, typ := range []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting} {
 		tr := reach(t, someSpec(t), typ)
 		before := tr.state().TrainingEpoch
-		tr.newest().Progress.Context = mustEncode(t, jobs.Figures{Epoch: 17})
+		tr.newest().Progress.Context = mustEncode(t, jobs.ProgressContext{Epoch: 17})
 		tr.die(ktrdr.Failed, ktrdr.CodeFailed, "bad luck")
 		tr.ask(ktrdr.WhyChild)
 		want := before
@@ -303,13 +305,13 @@ func TestGateReasons_SurviveStorage(t *testing.T) {
 func TestLedger_KeepsFiguresByHand(t *testing.T) {
 	var r jobs.BacktestResult
 	r.Metrics.TotalReturnPct, r.Metrics.MaxDrawdownPct, r.Metrics.TotalTrades = 25, 50, 7
-	f := Ledger()[ktrdr.Backtesting](ended(t, ktrdr.Backtesting, 1, jobs.BacktestSpec{Symbol: "EURUSD"}, r)).Trial
+	f := ledgerOf(ktrdr.Backtesting)(ended(t, ktrdr.Backtesting, 1, jobs.BacktestSpec{Symbol: "EURUSD"}, r)).Trial
 	if *f.NetReturn != 0.25 || *f.MaxDrawdown != 0.5 || f.Trades != 7 {
 		t.Errorf("kept a return of %v, a fall of %v and %d trades; want 0.25, 0.5 and 7", *f.NetReturn, *f.MaxDrawdown, f.Trades)
 	}
 	for n, want := range []bool{false, true} {
 		result := Result{Instead: make([]string, n)}
-		if got := Ledger()[ktrdr.AgentResearch](ended(t, ktrdr.AgentResearch, 1, struct{}{}, result)).Trial.Unaided; got != want {
+		if got := ledgerOf(ktrdr.AgentResearch)(ended(t, ktrdr.AgentResearch, 1, struct{}{}, result)).Trial.Unaided; got != want {
 			t.Errorf("%d phases without a model: unaided is %v, want %v", n, got, want)
 		}
 	}
@@ -348,7 +350,7 @@ func TestNotes_OfAFailedResearchNameItsDesign(t *testing.T) {
 
 // The hypothesis of the research itself is number 0, those of its assessment follow.
 func TestNotes_NumberTheHypotheses(t *testing.T) {
-	tr := whole(t, someSpec(t), func(v any) {
+	tr := assessed(t, someSpec(t), func(v any) {
 		if a, ok := v.(*Assessment); ok {
 			a.Hypotheses = []Hypothesis{{Text: "first"}, {Text: "second"}}
 		}
@@ -380,7 +382,7 @@ func TestFound_ByHand(t *testing.T) {
 
 func TestNotes_TellTheDesignerOfACollapse(t *testing.T) {
 	for _, collapsed := range []bool{false, true} {
-		tr := whole(t, someSpec(t), func(v any) {
+		tr := assessed(t, someSpec(t), func(v any) {
 			if r, ok := v.(*jobs.TrainingResult); ok {
 				r.Test.Collapsed = collapsed
 			}
@@ -464,7 +466,7 @@ func TestPlan_WhatRunsInTheBackend(t *testing.T) {
 	for typ, want := range map[ktrdr.Type]bool{
 		ktrdr.AgentDesign: true, ktrdr.Training: false, ktrdr.Backtesting: false, ktrdr.AgentAssessment: true,
 	} {
-		if got := reach(t, someSpec(t), typ).newest().BackendLocal; got != want {
+		if got := ktrdr.MergeTypes(Types(), compute.Types())[typ].Local; got != want {
 			t.Errorf("%s runs in the backend only: %v, want %v", typ, got, want)
 		}
 	}

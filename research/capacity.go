@@ -18,8 +18,7 @@ func Limit(most int) func(workers []ktrdr.Worker) int {
 	}
 }
 
-// slots is how much of a type can run at once, and how much the workers that
-// offer it run, whatever that is.
+// slots counts what can run at once of a type, and what those workers run now.
 func slots(workers []ktrdr.Worker, t ktrdr.Type) (s ktrdr.WorkerSlots) {
 	for _, w := range workers {
 		if w.Live && slices.Contains(w.Types, t) {

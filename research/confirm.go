@@ -19,7 +19,7 @@ type ConfirmSpec struct {
 	Research   ktrdr.OperationID `json:"research_operation_id"`
 	ResultHash ktrdr.Hash        `json:"result_hash"` // of the research
 	Strategy   string            `json:"strategy_name"`
-	Place
+	RunPosition
 	Model   ktrdr.Artifact `json:"model"`
 	Symbols []string       `json:"symbols"` // that are traded
 	Bars    []jobs.Bars    `json:"bars"`    // what the research saw; they warm up the indicators
@@ -50,12 +50,10 @@ type Confirmation struct {
 	LookHash ktrdr.Hash            `json:"look_hash"`
 }
 
-// errNoMarket says that a research names no market: an earlier version created
-// it. Its holdout has no ledger, so it is not confirmed.
+// errNoMarket refuses a research of an earlier version, whose holdout has no ledger.
 var errNoMarket = errors.New("the research names no market")
 
-// confirmation makes the operation that confirms a finalist, and its look. from is
-// where the holdouts of its markets begin now.
+// confirmation confirms a finalist. from is where the holdouts of its markets begin now.
 func confirmation(finalist *ktrdr.Operation, from time.Time) (ktrdr.NewOperation, error) {
 	spec, err := ktrdr.ParseSpec[Spec](finalist.Spec)
 	if err != nil {
@@ -80,7 +78,7 @@ func confirmation(finalist *ktrdr.Operation, from time.Time) (ktrdr.NewOperation
 		return ktrdr.NewOperation{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "finalist %s has no model", finalist.ID)
 	}
 	c := ConfirmSpec{
-		Research: finalist.ID, ResultHash: result.ResultHash, Strategy: state.StrategyName, Place: spec.Place,
+		Research: finalist.ID, ResultHash: result.ResultHash, Strategy: state.StrategyName, RunPosition: spec.RunPosition,
 		Model: *result.Model, Symbols: s.Data.Symbols, From: spec.HoldoutFrom, Rules: spec.Rules, Costs: result.Costs,
 	}
 	if from.After(c.From) { // the markets were merged with others since
@@ -106,7 +104,7 @@ func (s ConfirmSpec) operation(of Spec, priority int) (ktrdr.NewOperation, error
 	if err != nil {
 		return ktrdr.NewOperation{}, err
 	}
-	metadata, err := encode(about{Brief: clip(of.Brief, maxText), Strategy: s.Strategy, Place: s.Place})
+	metadata, err := encode(about{Brief: clip(of.Brief, maxText), Strategy: s.Strategy, RunPosition: s.RunPosition})
 	if err != nil {
 		return ktrdr.NewOperation{}, err
 	}
@@ -119,14 +117,13 @@ func (s ConfirmSpec) operation(of Spec, priority int) (ktrdr.NewOperation, error
 		look.Markets = append(look.Markets, m.Market)
 	}
 	return ktrdr.NewOperation{
-		Type: ktrdr.AgentConfirm, Priority: priority, BackendLocal: true, Run: s.Run, Generation: s.Generation,
+		Type: ktrdr.AgentConfirm, Priority: priority, Run: s.Run, Generation: s.Generation,
 		Spec: text, Metadata: metadata, Look: look,
 	}, nil
 }
 
-// LookHash covers what a look is: the result it confirms, the bars, how many
-// looks came before and what it showed. It does not cover when, where or in how
-// many attempts.
+// LookHash covers a look: the result it confirms, the bars, the looks before and what
+// it showed, but not when, where or in how many attempts.
 func (s ConfirmSpec) LookHash(c *evidence.Confirmation) (ktrdr.Hash, error) {
 	return hashJSON(struct {
 		Research ktrdr.Hash             `json:"research"`
@@ -138,16 +135,17 @@ func (s ConfirmSpec) LookHash(c *evidence.Confirmation) (ktrdr.Hash, error) {
 }
 
 // confirmed is what the ledger keeps of a confirmation.
-func confirmed(op ktrdr.Operation) ktrdr.Entry {
+func confirmed(op ktrdr.Operation) ktrdr.LedgerEntry {
 	var c Confirmation
 	if json.Unmarshal(op.Result, &c) != nil { // it was a look all the same
-		return ktrdr.Entry{Look: &ktrdr.LookResult{}}
+		return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{}}
 	}
-	return ktrdr.Entry{Look: &ktrdr.LookResult{P: c.Look.P, Adjusted: c.Look.Adjusted, Claim: c.Claim, Hash: c.LookHash, Result: op.Result}}
+	return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{
+		P: c.Look.P, Adjusted: c.Look.Adjusted, Claim: c.Claim, Hash: c.LookHash, Result: op.Result,
+	}}
 }
 
-// hashJSON hashes a value as JSON: fields in their order and numbers in their
-// shortest form, so that the same value has the same hash everywhere.
+// hashJSON hashes a value as JSON, which is the same text everywhere.
 func hashJSON(v any) (ktrdr.Hash, error) {
 	text, err := encode(v)
 	if err != nil {

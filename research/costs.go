@@ -56,13 +56,11 @@ type PaidCosts struct {
 	Overruled    *instrument.Costs `json:"overruled,omitempty"` // the strategy's own backtest section, where it is below the floor
 }
 
-// costSources are where a request finds the costs of its symbols.
 type costSources struct {
 	run, settings instrument.Table
 	file          instrument.File
 }
 
-// of resolves the costs of a symbol.
 func (s costSources) of(symbol string) SymbolCosts {
 	c := SymbolCosts{Symbol: symbol, Source: CostsByDefault}
 	about := s.file.Find(symbol)
@@ -87,8 +85,7 @@ func (s costSources) of(symbol string) SymbolCosts {
 	return c
 }
 
-// costs resolves the costs of what is to be researched. The file is read for
-// each request, so that a change of it needs no restart.
+// costs resolves the costs of a request. A change of the file needs no restart.
 func (d *Desk) costs(ctx context.Context, t Request, about subject) ([]SymbolCosts, []string, error) {
 	from := costSources{settings: d.cfg.Costs}
 	var err error
@@ -143,7 +140,7 @@ func (d *Desk) unusedCosts(ctx context.Context, run instrument.Table, symbols []
 	}
 	var warnings []string
 	for _, name := range named {
-		if !slices.ContainsFunc(known.Series, func(s designer.Series) bool { return strings.EqualFold(s.Symbol, name) }) {
+		if !slices.ContainsFunc(known.Series, func(s designer.KnownSeries) bool { return strings.EqualFold(s.Symbol, name) }) {
 			return nil, wrong("costs: there are no bars of %.60s%s", name, nearestSymbol(name, known))
 		}
 		warnings = append(warnings, fmt.Sprintf("costs: %s is not traded in this run, so its costs have no effect.", name))
@@ -151,8 +148,6 @@ func (d *Desk) unusedCosts(ctx context.Context, run instrument.Table, symbols []
 	return warnings, nil
 }
 
-// nearestSymbol suggests the symbol of the library that a misspelt one is
-// nearest to.
 func nearestSymbol(name string, known designer.Known) string {
 	best := known.Nearest(name)
 	if best == "" {
@@ -161,8 +156,7 @@ func nearestSymbol(name string, known designer.Known) string {
 	return "; did you mean " + best + "?"
 }
 
-// dearest are the costs of the dearest of the symbols: a design writes one
-// backtest section for all of them.
+// dearest are the highest costs: a design has one backtest section for all symbols.
 func dearest(all []SymbolCosts) (most instrument.Costs) {
 	for _, c := range all {
 		if c.PerSide() >= most.PerSide() {
@@ -172,7 +166,6 @@ func dearest(all []SymbolCosts) (most instrument.Costs) {
 	return most
 }
 
-// warnings say that costs are a default, or below it.
 func (c SymbolCosts) warnings() (all []string) {
 	if c.Source == CostsByDefault {
 		set := fmt.Sprintf(" Set its costs with --costs %s=%s, in %s or with KTRDR_COSTS.", c.Symbol, c.Costs, instrument.FileName)
@@ -184,7 +177,6 @@ func (c SymbolCosts) warnings() (all []string) {
 	return all
 }
 
-// byDefault says that a symbol has the costs of its asset class.
 func (c SymbolCosts) byDefault(pays string) string {
 	said := fmt.Sprintf("No costs are set for %s, so it %s the default for %s: %s.", c.Symbol, pays, c.Class, c.sideText())
 	if c.ClassSource == ClassGuess {
@@ -194,13 +186,11 @@ func (c SymbolCosts) byDefault(pays string) string {
 	return said
 }
 
-// below says that costs are below the default.
 func (c SymbolCosts) below() string {
 	return fmt.Sprintf("The costs of %s (%s) are below the default for %s: %s, where the default is %s.",
 		c.Symbol, c.sourceText(), c.Class, c.sideText(), instrument.Points(c.Class.Costs().PerSide()))
 }
 
-// raised says that a strategy's own costs are overruled.
 func (c SymbolCosts) raised(own instrument.Costs, is string) string {
 	const form = "The strategy's backtest section (%s basis points a side) is below the cost floor of %s, so it %s at the floor: %s (%s)."
 	return fmt.Sprintf(form, instrument.Points(own.PerSide()), c.Symbol, is, c.sideText(), c.sourceText())
@@ -210,7 +200,6 @@ func (c SymbolCosts) sideText() string {
 	return instrument.Points(c.PerSide()) + " basis points a side"
 }
 
-// sourceText names the source, with the class of a default.
 func (c SymbolCosts) sourceText() string {
 	switch c.Source {
 	case CostsByDefault:
@@ -236,7 +225,6 @@ func (s *Spec) floor(symbol string) SymbolCosts {
 	return c
 }
 
-// checkCosts says what is wrong with the floors.
 func (s *Spec) checkCosts() (err error) {
 	for _, c := range s.SymbolCosts {
 		if bad := c.Validate(); bad != nil {
@@ -247,14 +235,12 @@ func (s *Spec) checkCosts() (err error) {
 	return err
 }
 
-// costsOf is what a strategy's own backtest section says.
 func costsOf(s *strategy.Strategy) instrument.Costs {
 	b := s.Backtest
 	return instrument.Costs{Commission: b.Commission, Slippage: b.Slippage, Spread: b.Spread}
 }
 
-// Overruled says, in a sentence, that a strategy's own backtest section is below
-// the floor and what it is traded at; "" where it is not below.
+// Overruled says that a backtest section is below the floor; "" if it is not.
 func Overruled(s *strategy.Strategy, floor instrument.Costs) string {
 	own := costsOf(s)
 	if !own.Below(floor) {
@@ -264,7 +250,6 @@ func Overruled(s *strategy.Strategy, floor instrument.Costs) string {
 		"so the strategy is traded at the floor: %s basis points a side.", instrument.Points(own.PerSide()), instrument.Points(floor.PerSide()))
 }
 
-// atFloor makes a backtest pay at least the floor of each of its symbols.
 func (r *research) atFloor(b *jobs.BacktestSpec) error {
 	s, err := readStrategy(r.state.Strategy, r.state.StrategyName)
 	if err != nil {
@@ -279,20 +264,23 @@ func (r *research) atFloor(b *jobs.BacktestSpec) error {
 	return nil
 }
 
-// paid is what a backtest paid for each of its symbols, and why.
 func (r *research) paid(run *jobs.BacktestResult) (all []PaidCosts, err error) {
 	s, err := readStrategy(r.state.Strategy, r.state.StrategyName)
 	if err != nil {
 		return nil, err
 	}
-	for symbol, c := range run.Configs() {
+	accounts := run.Accounts
+	if len(accounts) == 0 {
+		accounts = []jobs.AccountResult{{Symbol: run.Symbol, Config: run.Config}}
+	}
+	for _, a := range accounts {
+		c := a.Config
 		all = append(all,
-			paidOf(costsOf(s.Strategy), r.spec.floor(symbol), instrument.Costs{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}))
+			paidOf(costsOf(s.Strategy), r.spec.floor(a.Symbol), instrument.Costs{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}))
 	}
 	return all, nil
 }
 
-// paidOf says why a strategy with costs of its own paid what it did.
 func paidOf(own instrument.Costs, floor SymbolCosts, paid instrument.Costs) PaidCosts {
 	p := PaidCosts{SymbolCosts: floor}
 	p.Costs = paid
@@ -306,8 +294,7 @@ func paidOf(own instrument.Costs, floor SymbolCosts, paid instrument.Costs) Paid
 	return p
 }
 
-// Sentences say what a reader of the result must know about its costs: that
-// they were raised, and that they are below the default.
+// Sentences say that costs were raised, or are below the default.
 func (p PaidCosts) Sentences() (all []string) {
 	if p.Overruled != nil {
 		all = append(all, p.raised(*p.Overruled, "was traded"))
@@ -318,11 +305,9 @@ func (p PaidCosts) Sentences() (all []string) {
 	return all
 }
 
-// mostSentences is how many sentences about costs a summary has. The result
-// lists the costs of every symbol.
+// mostSentences is how many sentences about costs a summary has.
 const mostSentences = 4
 
-// charge adds to a result what its backtest paid.
 func (r *research) charge(result *Result, run *jobs.BacktestResult) (err error) {
 	if run == nil {
 		return nil

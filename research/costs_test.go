@@ -342,13 +342,13 @@ func TestResult_SaysWhatWasPaid(t *testing.T) {
 func TestCharge_BoundsTheSummary(t *testing.T) {
 	spec := someSpec(t)
 	tr := plant(t, spec)
-	r := &research{plan: tr.plan, spec: spec, state: State{Strategy: tr.texts.strategy}}
+	r := &research{plan: tr.plan, spec: spec, state: PlanState{Strategy: tr.texts.strategy}}
 	for accounts, left := range map[int]string{mostSentences: "", mostSentences + 1: "1 more sentences", 20: "16 more sentences"} {
 		var run jobs.BacktestResult
 		for i := range accounts {
 			run.Accounts = append(run.Accounts, jobs.AccountResult{Symbol: fmt.Sprintf("EURUSD%d", i)})
 		}
-		result := Result{Summary: "No edge is claimed.", Figures: &Figures{}}
+		result := Result{Summary: "No edge is claimed.", Figures: &BacktestFigures{}}
 		if err := r.charge(&result, &run); err != nil {
 			t.Fatal(err)
 		}

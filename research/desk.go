@@ -19,20 +19,16 @@ import (
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/num"
 )
 
 // QueueName is the queue that researches stand in.
 const QueueName = "research"
 
-// CodeBudgetExhausted refuses a research that would call a model when there is
-// nothing left to pay it with.
+// CodeBudgetExhausted refuses a research whose model cannot be paid.
 const CodeBudgetExhausted = ktrdr.CodeBudget
-
-// Blobs is what the desk needs of the blob store.
-type Blobs interface{ jobs.BlobWriter }
 
 // Horizon is what the desk needs of the notes.
 type Horizon interface {
@@ -51,10 +47,13 @@ type Markets interface {
 
 // DeskConfig is what a desk is made of.
 type DeskConfig struct {
-	Library *jobs.Library
-	Blobs   Blobs
+	Library *library.Library
+	Blobs   library.Blobs
 	Memory  Horizon
 	Markets Markets
+
+	Operations Operations // creates the researches
+
 	// Strategy finds the text of a strategy by its name; CodeInvalid or
 	// CodeNotFound says what there is instead.
 	Strategy func(ctx context.Context, name string) ([]byte, error)
@@ -66,7 +65,7 @@ type DeskConfig struct {
 	Allows    func() error               // refuses new researches; nil refuses none
 	HoldsAKey func(texts ...string) bool // says whether a text holds the key of a provider of models; nil: none does
 
-	KernelClass string         // of new trainings; empty means that of the fastest kernel here
+	KernelClass string         // of new trainings: see neural.Kernel
 	Gates       *Gates         // nil means DefaultGates
 	Rules       evidence.Rules // of verdicts; zero fields mean their defaults
 	Holdout     float64        // share of the bars, at their end; 0 means 0.2
@@ -76,8 +75,8 @@ type DeskConfig struct {
 	// and the file of instruments win over them; a symbol that none of them
 	// names has the default of its asset class.
 	Costs instrument.Table
-	// Instruments reads the file of instruments, for each request anew; nil
-	// means that there is no such file.
+	// Instruments reads the file of instruments, once for each request; nil means
+	// that there is no such file.
 	Instruments func(ctx context.Context) (instrument.File, error)
 }
 
@@ -91,11 +90,10 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 		g := DefaultGates()
 		c.Gates = &g
 	}
-	c.KernelClass = cmp.Or(c.KernelClass, neural.Best().Class())
 	c.Holdout, c.Generation = cmp.Or(c.Holdout, 0.2), cmp.Or(c.Generation, 8)
 	err := errors.Join(
-		require(c.Library != nil && c.Blobs != nil && c.Memory != nil && c.Markets != nil && c.Strategy != nil,
-			"a research desk needs a library, blobs, memory, markets and strategies"),
+		require(c.Library != nil && c.Blobs != nil && c.Memory != nil && c.Markets != nil && c.Strategy != nil && c.KernelClass != "",
+			"a research desk needs a library, blobs, memory, markets, strategies and a class of kernels"),
 		require(c.Holdout >= MinHoldout && c.Holdout <= MaxHoldout, "the holdout is %v of the bars; it must be %v to %v", c.Holdout,
 			MinHoldout, MaxHoldout),
 		require(c.Generation >= 1 && c.Generation <= MaxGeneration, "a generation has %d researches; it must have 1 to %d",
@@ -130,24 +128,23 @@ type Request struct {
 	Run string `json:"-"` // names the run: only a repeated request names it again; empty makes a name
 }
 
-// Rest makes the researches of a run whose first was created before, by a
-// request that was interrupted: pinned as it is, whatever has changed since. The
-// first is among them, as it was.
-func (d *Desk) Rest(t Request, first json.RawMessage) (Order, error) {
+// Rest makes the researches of a run whose request was interrupted after the first
+// was created. All are pinned as the first is, which is among them.
+func (d *Desk) Rest(t Request, first json.RawMessage) (PlannedRun, error) {
 	spec, err := ktrdr.ParseSpec[Spec](first)
 	if err != nil {
-		return Order{}, fmt.Errorf("the first research of run %s: %w", t.Run, err)
+		return PlannedRun{}, fmt.Errorf("the first research of run %s: %w", t.Run, err)
 	}
 	t.Count, t.Until = d.count(t), time.Time{} // its time may be over by now
 	if err := t.check(); err != nil {
-		return Order{}, err
+		return PlannedRun{}, err
 	}
 	t.Run, t.Seed, t.Until = spec.Run, &spec.RunSeed, spec.Until
 	about := subject{brief: spec.Understanding}
 	if spec.Strategy != "" {
 		s, err := readStrategy(spec.Strategy, "given")
 		if err != nil {
-			return Order{}, wrong("%w", err)
+			return PlannedRun{}, wrong("%w", err)
 		}
 		about.name = s.Name
 		for _, w := range s.warnings {
@@ -157,8 +154,8 @@ func (d *Desk) Rest(t Request, first json.RawMessage) (Order, error) {
 	return d.run(t, spec, about)
 }
 
-// Order is a run of researches, ready to be created in their order.
-type Order struct {
+// PlannedRun is a run of researches, ready to be created in their order.
+type PlannedRun struct {
 	Run        string
 	Seed       uint64 // of the run
 	Operations []ktrdr.NewOperation
@@ -181,48 +178,47 @@ const (
 	MaxHoldout    = 0.5
 )
 
-// wrong is a request that must be changed.
 func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInvalid, format, args...) }
 
 // Trigger makes researches of a request. CodeInvalid says what to change,
 // CodeBudgetExhausted that there is no money for the model asked for.
-func (d *Desk) Trigger(ctx context.Context, t Request) (Order, error) {
+func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 	if d.cfg.Allows != nil {
 		if err := d.cfg.Allows(); err != nil {
-			return Order{}, err
+			return PlannedRun{}, err
 		}
 	}
 	// people paste more than they mean to
 	if d.cfg.HoldsAKey != nil && d.cfg.HoldsAKey(t.Brief, t.Strategy, t.StrategyYAML, t.Model, t.TriggerReason, t.Costs) {
-		return Order{}, wrong("the request holds the key of a provider of models, and would be kept and sent to models with it: " +
+		return PlannedRun{}, wrong("the request holds the key of a provider of models, and would be kept and sent to models with it: " +
 			"take it out, and make a new key if others may have seen it")
 	}
 	t.Count, t.Model = d.count(t), cmp.Or(t.Model, d.cfg.DefaultModel, Builtin)
 	t.TriggerReason = cmp.Or(t.TriggerReason, "start_new_cycle")
 	if err := t.check(); err != nil {
-		return Order{}, err
+		return PlannedRun{}, err
 	}
 	budget, err := d.budget(ctx, t.Model)
 	if err != nil {
-		return Order{}, err
+		return PlannedRun{}, err
 	}
 	plan, err := d.subject(ctx, t)
 	if err != nil {
-		return Order{}, err
+		return PlannedRun{}, err
 	}
 	costs, warnings, err := d.costs(ctx, t, plan)
 	if err != nil {
-		return Order{}, err
+		return PlannedRun{}, err
 	}
 	plan.warnings = append(plan.warnings, warnings...)
 	told, err := d.agree(ctx, plan.symbols, plan.frames, plan.span)
 	if err != nil {
-		return Order{}, err
+		return PlannedRun{}, err
 	}
 	plan.warnings = append(plan.warnings, told...)
 	parts, err := d.cut(ctx, plan.symbols, plan.frames)
 	if err != nil {
-		return Order{}, err
+		return PlannedRun{}, err
 	}
 	spec := Spec{
 		Brief: t.Brief, Understanding: plan.brief, Strategy: plan.text, Model: t.Model, TriggerReason: clip(t.TriggerReason, maxText),
@@ -232,12 +228,11 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (Order, error) {
 		Costs: dearest(costs), SymbolCosts: costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{budget},
 	}
 	if spec.Horizon, err = d.cfg.Memory.Horizon(ctx); err != nil {
-		return Order{}, err
+		return PlannedRun{}, err
 	}
 	return d.run(t, spec, plan)
 }
 
-// count is how many researches are created at once.
 func (d *Desk) count(t Request) int {
 	if t.Until.IsZero() {
 		return cmp.Or(t.Count, 1)
@@ -245,7 +240,6 @@ func (d *Desk) count(t Request) int {
 	return cmp.Or(t.Count, d.cfg.Generation)
 }
 
-// check says what is wrong with a request by itself.
 func (t Request) check() error {
 	switch {
 	case len(t.Brief) > MaxBrief:
@@ -295,9 +289,8 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 	return left, nil
 }
 
-// run makes the researches of a run.
-func (d *Desk) run(t Request, spec Spec, about subject) (Order, error) {
-	order := Order{Run: t.Run, Understood: about.brief.Understood, Warnings: about.warnings}
+func (d *Desk) run(t Request, spec Spec, about subject) (PlannedRun, error) {
+	order := PlannedRun{Run: t.Run, Understood: about.brief.Understood, Warnings: about.warnings}
 	if spec.Model == Builtin { // a model is given the words themselves
 		order.NotUnderstood = about.brief.NotUnderstood
 	}
@@ -316,25 +309,23 @@ func (d *Desk) run(t Request, spec Spec, about subject) (Order, error) {
 	}
 	row, err := runOf(t, spec)
 	if err != nil {
-		return Order{}, err
+		return PlannedRun{}, err
 	}
 	for i := range t.Count {
 		op, err := spec.at(i).operation(about.name, t.Force || t.Count > 1 || !t.Until.IsZero(), row)
 		if err != nil {
-			return Order{}, err
+			return PlannedRun{}, err
 		}
 		order.Operations = append(order.Operations, op)
 	}
 	return order, nil
 }
 
-// seedOf is the seed of a run that was given none.
 func seedOf(run string) uint64 {
 	sum := sha256.Sum256([]byte(run))
 	return binary.BigEndian.Uint64(sum[:8]) % maxSeed
 }
 
-// runOf is what is stored of a run.
 func runOf(t Request, spec Spec) (*ktrdr.NewRun, error) {
 	request, err := encode(t)
 	if err != nil {
@@ -349,7 +340,7 @@ func runOf(t Request, spec Spec) (*ktrdr.NewRun, error) {
 // at is the spec of the i-th research of the run.
 func (s Spec) at(i int) Spec {
 	s.Seed = num.Mix(s.RunSeed, uint64(i)) % maxSeed
-	s.Place = Place{s.Run, i / s.Size, i % s.Size}
+	s.RunPosition = RunPosition{s.Run, i / s.Size, i % s.Size}
 	return s
 }
 
@@ -378,7 +369,6 @@ func (s Spec) trial(planned int) *ktrdr.NewTrial {
 	return t
 }
 
-// operation makes the request that creates a research.
 func (s Spec) operation(strategyName string, force bool, run *ktrdr.NewRun) (ktrdr.NewOperation, error) {
 	if err := s.Validate(); err != nil {
 		return ktrdr.NewOperation{}, wrong("%w", err)
@@ -389,13 +379,13 @@ func (s Spec) operation(strategyName string, force bool, run *ktrdr.NewRun) (ktr
 	}
 	metadata, err := encode(Listing{
 		Brief: clip(s.Brief, maxText), Strategy: strategyName, Model: s.Model, TriggerReason: s.TriggerReason,
-		Seed: s.Seed, Until: s.Until, MadeUp: jobs.AnyMadeUp(s.Bars), Place: s.Place,
+		Seed: s.Seed, Until: s.Until, MadeUp: jobs.AnyMadeUp(s.Bars), RunPosition: s.RunPosition,
 	})
 	if err != nil {
 		return ktrdr.NewOperation{}, fmt.Errorf("research metadata: %w", err)
 	}
 	return ktrdr.NewOperation{
-		Type: ktrdr.AgentResearch, BackendLocal: true, HasPlan: true, Spec: text, Metadata: metadata,
+		Type: ktrdr.AgentResearch, HasPlan: true, Spec: text, Metadata: metadata,
 		Queue:  &ktrdr.Queue{Name: QueueName, Force: force, Run: s.Run, Generation: s.Generation, Index: s.Index},
 		NewRun: run, Trial: s.trial(run.Planned),
 	}, nil
@@ -410,5 +400,5 @@ type Listing struct {
 	Seed          uint64    `json:"seed"`
 	Until         time.Time `json:"until,omitzero"` // how long its run lasts
 	MadeUp        *bool     `json:"made_up"`        // its prices, or some of them, were made up; null: not known
-	Place
+	RunPosition
 }

@@ -10,11 +10,11 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// minBars is how many bars a research needs at least: enough for indicators to
-// be measured on what is left of them.
+// minBars is how many bars a research needs at least to measure indicators.
 const minBars = 1000
 
 // parts are the bars of a research: what it may see, and what comes after.
@@ -66,7 +66,7 @@ func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timefr
 			to   *[]jobs.Bars
 			span *[]Span
 		}{{b.Slice(0, i), "", &p.research, &p.searched}, {b.Slice(i, b.Len()), "_holdout", &p.holdout, &p.sealed}} {
-			pinned, err := jobs.PinBars(ctx, d.cfg.Blobs, half.bars, half.kind)
+			pinned, err := library.PinBars(ctx, d.cfg.Blobs, half.bars, half.kind)
 			if err != nil {
 				return p, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)
 			}
@@ -97,7 +97,7 @@ func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars) (ear
 		}
 		from := m.HoldoutFrom
 		if from.IsZero() {
-			from = jobs.HoldoutStart(shortestOf(series, b.Symbol), m, d.cfg.Holdout)
+			from = library.HoldoutStart(shortestOf(series, b.Symbol), m, d.cfg.Holdout)
 		}
 		p.markets, p.starts = append(p.markets, SymbolMarket{b.Symbol, m.ID}), append(p.starts, from)
 		if at := from.Unix(); earliest == 0 || at < earliest {
@@ -109,8 +109,7 @@ func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars) (ear
 	return earliest, nil
 }
 
-// fix stores the holdout starts of the markets. It is called when nothing else is
-// wrong with a request: a request that is refused fixes nothing.
+// fix stores the holdout starts of the markets when nothing else is wrong.
 func (d *Desk) fix(ctx context.Context, p *parts) error {
 	for i, m := range p.markets {
 		from, err := d.cfg.Markets.FixHoldout(ctx, m.Market, p.starts[i])
@@ -125,33 +124,17 @@ func (d *Desk) fix(ctx context.Context, p *parts) error {
 	return nil
 }
 
-// open opens the current series, whole and checked, and says which are made up;
-// what is missing is said all at once.
+// open opens the current series and says which are made up.
 func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timeframe) (series []*market.Bars, madeUp []*bool, err error) {
-	var missing []error
-	for _, symbol := range symbols {
-		for _, tf := range frames {
-			var b *market.Bars
-			e, err := d.cfg.Library.Entry(ctx, symbol, tf)
-			if err == nil {
-				b, err = d.cfg.Library.Open(ctx, e)
-			}
-			if ctx.Err() != nil || ktrdr.CodeOf(err) == ktrdr.CodeUnavailable {
-				return nil, nil, err
-			}
-			if errors.Is(err, market.ErrNoData) {
-				known, listErr := d.known(ctx)
-				err = errors.Join(noData(known, symbol, tf), listErr)
-			}
-			if err != nil {
-				missing = append(missing, err)
-				continue
-			}
-			series, madeUp = append(series, b), append(madeUp, e.MadeUp)
-		}
+	infos, series, err := d.cfg.Library.OpenAll(ctx, symbols, frames, func(symbol string, tf market.Timeframe) error {
+		known, err := d.known(ctx)
+		return errors.Join(noData(known, symbol, tf), err)
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	if err := errors.Join(missing...); err != nil {
-		return nil, nil, wrong("%w", err)
+	for _, e := range infos {
+		madeUp = append(madeUp, e.MadeUp)
 	}
 	base := shortest(series).Timeframe
 	for _, b := range series {
@@ -162,11 +145,9 @@ func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timef
 	return series, madeUp, nil
 }
 
-// shortest is the series of the first symbol with the shortest timeframe: its
-// bars are those that are decided at.
+// shortest is the series of the first symbol that decisions are made at.
 func shortest(series []*market.Bars) *market.Bars { return shortestOf(series, series[0].Symbol) }
 
-// shortestOf is that of a symbol.
 func shortestOf(series []*market.Bars, symbol string) (best *market.Bars) {
 	for _, b := range series {
 		if b.Symbol == symbol && (best == nil || b.Timeframe.End(0) < best.Timeframe.End(0)) {

@@ -32,11 +32,8 @@ func TestDesk_PinsBarsWithoutAFileThatADeathWouldLeave(t *testing.T) {
 		if bars.Hash() != pinned.Hash {
 			t.Errorf("%s holds other bars", pinned.Artifact.Name)
 		}
-		stored, err := market.Write(t.TempDir(), bars)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if file, err := os.ReadFile(stored); err != nil || !bytes.Equal(file, held) {
+		var file bytes.Buffer
+		if err := market.Encode(&file, bars); err != nil || !bytes.Equal(file.Bytes(), held) {
 			t.Errorf("%s is not the file that a library would hold, %v", pinned.Artifact.Name, err)
 		}
 		_ = closer.Close()

@@ -7,12 +7,11 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/feature"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
-	"github.com/ktrdr/ktrdr/train"
 )
 
-// enoughBars refuses a longer timeframe with too few bars to design for.
 func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
 	var few []error
 	for _, s := range known.Series {
@@ -31,9 +30,7 @@ func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
 	return nil
 }
 
-// agree refuses longer bars that are of another time or another market than those
-// beside which they are read, and tells of those that miss a little. span is that
-// of a strategy that was given.
+// agree is feature.Agree for a request.
 func (d *Desk) agree(ctx context.Context, symbols []string, frames []market.Timeframe, span strategy.Span) (told []string, err error) {
 	if len(frames) < 2 {
 		return nil, nil
@@ -42,23 +39,8 @@ func (d *Desk) agree(ctx context.Context, symbols []string, frames []market.Time
 	if err != nil {
 		return nil, err
 	}
-	base := shortest(series).Timeframe
-	var errs []error
-	for _, b := range series {
-		for _, higher := range series {
-			if b.Timeframe != base || higher.Symbol != b.Symbol || higher.Timeframe == base {
-				continue
-			}
-			switch m := train.Mismatch(b, higher, span); {
-			case m == nil:
-			case m.Error:
-				errs = append(errs, errors.New(m.Message))
-			default:
-				told = append(told, m.Message)
-			}
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
+	told, err = feature.Agree(series, shortest(series).Timeframe, span)
+	if err != nil {
 		return nil, wrong("%w", err)
 	}
 	return told, nil

@@ -14,7 +14,6 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// subject is what is to be researched.
 type subject struct {
 	text     string // of a strategy that was given
 	name     string
@@ -25,7 +24,6 @@ type subject struct {
 	warnings []string
 }
 
-// subject reads strategy or brief.
 func (d *Desk) subject(ctx context.Context, t Request) (subject, error) {
 	known, err := d.known(ctx)
 	if err != nil {
@@ -60,8 +58,6 @@ func (d *Desk) subject(ctx context.Context, t Request) (subject, error) {
 	return subject{brief: b, symbols: b.Symbols, frames: b.Timeframes(), warnings: warnings}, nil
 }
 
-// unknownWords lists what was not understood of a goal, with the words that may be
-// meant.
 func unknownWords(b designer.Brief) string {
 	list := make([]string, len(b.NotUnderstood))
 	for i, w := range b.NotUnderstood {
@@ -73,7 +69,6 @@ func unknownWords(b designer.Brief) string {
 	return strings.Join(list, ", ")
 }
 
-// chosen is what the request names beside the brief.
 func (t Request) chosen(known designer.Known) (c designer.Chosen, err error) {
 	if c.Symbols, err = spelled(t.Symbols, known); err != nil {
 		return c, err
@@ -101,8 +96,8 @@ func spelled(symbols []string, known designer.Known) ([]string, error) {
 		if strings.TrimSpace(symbol) == "" {
 			return nil, wrong("a symbol has no name: give one such as EURUSD, or leave the symbols to the goal")
 		}
-		if !slices.ContainsFunc(known.Series, func(s designer.Series) bool { return s.Symbol == symbol }) {
-			if i := slices.IndexFunc(known.Series, func(s designer.Series) bool { return strings.EqualFold(s.Symbol, symbol) }); i >= 0 {
+		if !slices.ContainsFunc(known.Series, func(s designer.KnownSeries) bool { return s.Symbol == symbol }) {
+			if i := slices.IndexFunc(known.Series, func(s designer.KnownSeries) bool { return strings.EqualFold(s.Symbol, symbol) }); i >= 0 {
 				symbol = known.Series[i].Symbol
 			}
 		}
@@ -113,7 +108,6 @@ func spelled(symbols []string, known designer.Known) ([]string, error) {
 	return list, nil
 }
 
-// given reads a strategy that somebody wrote.
 func (d *Desk) given(ctx context.Context, t Request, known designer.Known, chosen designer.Chosen) (subject, error) {
 	text, name := t.StrategyYAML, "strategy_yaml"
 	if t.Strategy != "" {
@@ -161,9 +155,7 @@ func (d *Desk) given(ctx context.Context, t Request, known designer.Known, chose
 	return sub, nil
 }
 
-// fits refuses to research a strategy on what it is not written for. A research of a
-// strategy reads all that the strategy names: a request that names less would get
-// more than it asks for.
+// fits refuses to research a strategy on other symbols or timeframes than it names.
 func fits(chosen designer.Chosen, s *strategy.Strategy) error {
 	for _, symbol := range chosen.Symbols {
 		if !slices.Contains(s.Data.Symbols, symbol) {
@@ -186,7 +178,6 @@ func fits(chosen designer.Chosen, s *strategy.Strategy) error {
 	return nil
 }
 
-// known lists what the library has.
 func (d *Desk) known(ctx context.Context) (designer.Known, error) {
 	entries, err := d.cfg.Library.List(ctx)
 	if err != nil {
@@ -194,15 +185,14 @@ func (d *Desk) known(ctx context.Context) (designer.Known, error) {
 	}
 	var k designer.Known
 	for _, e := range entries {
-		k.Series = append(k.Series, designer.Series{Symbol: e.Symbol, Timeframe: e.Timeframe, Bars: e.Bars})
+		k.Series = append(k.Series, designer.KnownSeries{Symbol: e.Symbol, Timeframe: e.Timeframe, Bars: e.Bars})
 	}
 	return k, nil
 }
 
-// available says what of the chosen is not in the library, all of it.
 func available(known designer.Known, chosen designer.Chosen) error {
 	has := func(symbol string, tf market.Timeframe) bool {
-		return slices.ContainsFunc(known.Series, func(s designer.Series) bool {
+		return slices.ContainsFunc(known.Series, func(s designer.KnownSeries) bool {
 			return (symbol == "" || s.Symbol == symbol) && (tf == "" || s.Timeframe == tf)
 		})
 	}
@@ -232,7 +222,6 @@ func available(known designer.Known, chosen designer.Chosen) error {
 	return nil
 }
 
-// noData says what is missing and what to do about it.
 func noData(known designer.Known, symbol string, tf market.Timeframe) error {
 	tf = cmp.Or(tf, market.H1)
 	todo := "import some"

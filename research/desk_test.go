@@ -19,7 +19,9 @@ import (
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
@@ -97,7 +99,7 @@ func newStore(t *testing.T) *sqlstore.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: path})
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: path, Types: Types()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,13 +116,13 @@ func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = kept.Close() })
-	library := jobs.NewLibrary(store, kept)
+	library := library.NewLibrary(store, kept)
 	for symbol, n := range bars {
 		added(t, library, market.Synth(market.SynthConfig{Symbol: symbol, Bars: n, Seed: 3}))
 	}
 	a := &attic{blobs: map[ktrdr.Hash][]byte{}, from: map[string]time.Time{}}
 	d, err := NewDesk(DeskConfig{
-		Library: library, Blobs: a, Memory: a, Markets: a, Models: []string{"sonnet"},
+		Library: library, Blobs: a, Memory: a, Markets: a, Models: []string{"sonnet"}, KernelClass: neural.Best().Class(),
 		Strategy: func(_ context.Context, name string) ([]byte, error) {
 			for _, e := range strategy.Examples() {
 				if e.Name == name {
@@ -137,9 +139,9 @@ func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
 }
 
 // added puts bars into a library.
-func added(t *testing.T, l *jobs.Library, b *market.Bars) {
+func added(t *testing.T, l *library.Library, b *market.Bars) {
 	t.Helper()
-	if _, err := l.Import(t.Context(), jobs.Import{Bars: b, Mode: jobs.ImportReplace, Origin: ktrdr.BarsSynthetic}); err != nil {
+	if _, err := l.Import(t.Context(), library.Import{Bars: b, Mode: jobs.ImportReplace, Origin: ktrdr.BarsSynthetic}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -223,11 +225,11 @@ func TestDesk_PinsARun(t *testing.T) {
 	for i, n := range order.Operations {
 		s := specOf(t, n)
 		q := n.Queue
-		if n.Type != ktrdr.AgentResearch || !n.HasPlan || !n.BackendLocal || q.Name != QueueName || !q.Force || q.Run != "mine" ||
+		if n.Type != ktrdr.AgentResearch || !n.HasPlan || q.Name != QueueName || !q.Force || q.Run != "mine" ||
 			q.Generation != i/8 || q.Index != i%8 {
 			t.Errorf("operation %d: %+v in queue %+v", i, n, q)
 		}
-		if s.Horizon != "42" || s.Place != (Place{"mine", i / 8, i % 8}) || len(s.Markets) != 1 ||
+		if s.Horizon != "42" || s.RunPosition != (RunPosition{"mine", i / 8, i % 8}) || len(s.Markets) != 1 ||
 			s.Markets[0] != (SymbolMarket{"EURUSD", "mkt_EURUSD"}) {
 			t.Errorf("spec %d: %+v", i, s)
 		}
@@ -262,7 +264,7 @@ func TestDesk_RestOfARunIsPinnedAsItsFirst(t *testing.T) {
 	text, _ := simple(t)
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
 	asks := []Request{{Brief: "momentum on EURUSD", Count: 12, Run: "mine"}, {StrategyYAML: text, Count: 3, Run: "given"}}
-	orders := make([]Order, len(asks))
+	orders := make([]PlannedRun, len(asks))
 	for i, ask := range asks {
 		var err error
 		if orders[i], err = d.Trigger(t.Context(), ask); err != nil {
@@ -361,6 +363,7 @@ func TestNewDesk_SaysWhatIsWrongWithItsSettings(t *testing.T) {
 	d, _ := newDesk(t, nil)
 	for name, change := range map[string]func(*DeskConfig){
 		"no library":          func(c *DeskConfig) { c.Library = nil },
+		"no kernels":          func(c *DeskConfig) { c.KernelClass = "" },
 		"a holdout of all":    func(c *DeskConfig) { c.Holdout = 1 },
 		"a vast generation":   func(c *DeskConfig) { c.Generation = 1000 },
 		"gates without sense": func(c *DeskConfig) { c.Gates = &Gates{MinAccuracy: 7} },
@@ -480,9 +483,9 @@ func TestCheckDesign_RefusesWhatPurgingWouldEmpty(t *testing.T) {
 // longest horizons: every design must leave something to learn from.
 func TestDesigns_OfAShortHistoryCanBeTrained(t *testing.T) {
 	bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 800, Seed: 9})
-	brief := designer.ReadBrief("anything", designer.Known{Series: []designer.Series{{Symbol: "EURUSD", Timeframe: market.H1, Bars: 800}}})
-	var err error
-	if brief.Stats, err = designer.Measure(bars); err != nil {
+	known := designer.Known{Series: []designer.KnownSeries{{Symbol: "EURUSD", Timeframe: market.H1, Bars: 800}}}
+	brief := designer.Chosen{}.Read("anything", known)
+	if err := brief.Measure([]*market.Bars{bars}); err != nil {
 		t.Fatal(err)
 	}
 	dear := instrument.Costs{Commission: 0.001, Slippage: 0.001}

@@ -7,15 +7,15 @@
 //	                           ▲        │                     │          ▲
 //	            a strategy ────┘        └─────── refused ─────┴──────────┘
 //
-// The Desk turns what somebody asks for into specs that say everything: goal,
+// The Desk turns a request into specs that say everything: goal,
 // seed, what may be remembered, what counts as good enough, and the bars, cut
 // into the part that research may see and the holdout that only the assessment
 // is given.
 //
 // The Plan moves a research. It is a function of rows: it reads which children
 // there are and how they ended, and answers what is to be done. So a lost
-// wake-up, a crash or a second backend cannot lead it astray, and one research
-// that goes wrong is nobody else's concern.
+// wake-up, a crash or a second backend cannot lead it astray, and a research
+// that fails stops no other.
 //
 // What was tried is noted in the transaction that ends it: every trial, every
 // experiment, every hypothesis. Memory reads the notes back for the designer, as

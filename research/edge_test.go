@@ -131,14 +131,14 @@ func TestFigures_ByHand(t *testing.T) {
 	// A ratio of 0.5 a bar and 2 a year has 16 bars in a year.
 	alpha, bar, year, zero := 0.25, 0.5, 2.0, 0.0
 	v := &evidence.Figures{Test: evidence.Comparison{Alpha: &alpha, Sharpe: evidence.Sharpe{PerBar: &bar, Annualized: &year}}}
-	if got := (&Figures{}).judged(v).Alpha; *got != 4 {
+	if got := (&BacktestFigures{}).judged(v).Alpha; *got != 4 {
 		t.Errorf("an alpha of a quarter a bar is %v a year, want 4", *got)
 	}
 	v.Test.Sharpe.PerBar = &zero
-	if got := (&Figures{}).judged(v).Alpha; *got != 0.25 {
+	if got := (&BacktestFigures{}).judged(v).Alpha; *got != 0.25 {
 		t.Errorf("alpha %v without a ratio, want it per bar", *got)
 	}
-	if (*Figures)(nil).judged(v) != nil {
+	if (*BacktestFigures)(nil).judged(v) != nil {
 		t.Error("what was not traded has figures")
 	}
 }
@@ -234,9 +234,9 @@ func TestNewDesk_Bounds(t *testing.T) {
 
 func TestSpec_CountsFromZero(t *testing.T) {
 	for _, c := range []struct {
-		place Place
+		place RunPosition
 		ok    bool
-	}{{Place{"r", 0, 0}, true}, {Place{"r", -1, 0}, false}, {Place{"r", 0, -1}, false}, {Place{"", 0, 0}, false}} {
+	}{{RunPosition{"r", 0, 0}, true}, {RunPosition{"r", -1, 0}, false}, {RunPosition{"r", 0, -1}, false}, {RunPosition{"", 0, 0}, false}} {
 		if err := c.place.check(); (err == nil) != c.ok {
 			t.Errorf("%+v: error is %v, want it accepted: %v", c.place, err, c.ok)
 		}
@@ -362,7 +362,7 @@ func TestSlots_BusyIsAtMostTheTotal(t *testing.T) {
 
 // A name of four letters may differ in two of them.
 func TestNearestSymbol_ByHand(t *testing.T) {
-	known := designer.Known{Series: []designer.Series{{Symbol: "ABXY"}, {Symbol: "ABCX"}, {Symbol: "ABCY"}}}
+	known := designer.Known{Series: []designer.KnownSeries{{Symbol: "ABXY"}, {Symbol: "ABCX"}, {Symbol: "ABCY"}}}
 	long := strings.Repeat("A", 60)
 	for name, c := range map[string]struct {
 		name  string
@@ -373,10 +373,10 @@ func TestNearestSymbol_ByHand(t *testing.T) {
 		"two letters off":                   {"ABCD", designer.Known{Series: known.Series[:1]}, "; did you mean ABXY?"},
 		"three letters off":                 {"WBCD", designer.Known{Series: known.Series[:1]}, ": `ktrdr data list` shows the symbols"},
 		"the longest": {
-			long, designer.Known{Series: []designer.Series{{Symbol: long + "B"}}}, "; did you mean " + long + "B?",
+			long, designer.Known{Series: []designer.KnownSeries{{Symbol: long + "B"}}}, "; did you mean " + long + "B?",
 		},
 		"one that is too long": {
-			long + "A", designer.Known{Series: []designer.Series{{Symbol: long + "B"}}}, ": `ktrdr data list` shows the symbols",
+			long + "A", designer.Known{Series: []designer.KnownSeries{{Symbol: long + "B"}}}, ": `ktrdr data list` shows the symbols",
 		},
 	} {
 		if got := nearestSymbol(c.name, c.known); got != c.want {

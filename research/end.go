@@ -24,8 +24,7 @@ const (
 // Outcomes lists them.
 var Outcomes = []Outcome{OutcomeCompleted, OutcomeRejected, OutcomeFailed, OutcomeCancelled}
 
-// OutcomeBy is how a research ended, by the columns of its row; "" while it has
-// not.
+// OutcomeBy is how a research ended, by the columns of its row; "" if it has not.
 func OutcomeBy(s ktrdr.Status, rung string) Outcome {
 	switch {
 	case s == ktrdr.Failed:
@@ -42,33 +41,23 @@ func OutcomeBy(s ktrdr.Status, rung string) Outcome {
 
 // OutcomeOf is how a research ended; "" while it has not.
 func OutcomeOf(op ktrdr.Operation) Outcome {
-	switch op.Status {
-	case ktrdr.Failed:
-		return OutcomeFailed
-	case ktrdr.Cancelled:
-		return OutcomeCancelled
-	case ktrdr.Completed:
-		if r, err := resultOf[Result](&op); err == nil && r.Outcome != "" {
-			return r.Outcome
-		}
-		return OutcomeCompleted
+	outcome := OutcomeBy(op.Status, "")
+	if r, err := resultOf[Result](&op); outcome == OutcomeCompleted && err == nil {
+		outcome = cmp.Or(r.Outcome, outcome)
 	}
-	return ""
+	return outcome
 }
 
-// lost says that a child ended because whoever ran it is gone, and not of
-// itself.
+// lost says that a child ended because its worker or its backend died.
 func lost(child *ktrdr.Operation) bool {
 	return child.Status == ktrdr.Failed && child.Error != nil &&
 		(child.Error.Code == ktrdr.CodeBackendRestart || child.Error.Code == ktrdr.CodeOrphaned)
 }
 
-// mostAttempts is how often a design or an assessment is begun. In a bad night a
-// backend is restarted again and again, and none of that is the research's
-// fault; but one that takes its backend down with it has to end some day.
+// mostAttempts is how often a design or an assessment is started. A restart of the
+// backend is not its fault, but one that kills its backend must end.
 const mostAttempts = 10
 
-// unfinished answers for a child that has not completed.
 func (r *research) unfinished(child *ktrdr.Operation, why ktrdr.Why) (ktrdr.Decision, error) {
 	switch {
 	case !child.Status.Terminal():
@@ -81,7 +70,7 @@ func (r *research) unfinished(child *ktrdr.Operation, why ktrdr.Why) (ktrdr.Deci
 		}, err
 	case child.Status == ktrdr.Cancelled:
 		return r.cancel(child)
-	case local(child.Type) && lost(child) && r.attempts(child.Type) < mostAttempts:
+	case byAgent(child.Type) && lost(child) && r.attempts(child.Type) < mostAttempts:
 		return r.beginWith(child.Type, child.Spec)
 	}
 	code := ktrdr.CodeFailed
@@ -91,7 +80,6 @@ func (r *research) unfinished(child *ktrdr.Operation, why ktrdr.Why) (ktrdr.Deci
 	return r.fail(child, code, errors.New(cmp.Or(child.ErrorMessage, "it did not say why")))
 }
 
-// cancel ends a research whose child was cancelled.
 func (r *research) cancel(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	err := fmt.Errorf("%s: %s was cancelled", phaseOf(child.Type), child.ID)
 	if child.CancelReason != "" {
@@ -103,7 +91,6 @@ func (r *research) cancel(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	}, ktrdr.CheckpointCancellation, Result{Outcome: OutcomeCancelled})
 }
 
-// fail ends a research whose child failed, or ended with what cannot be used.
 func (r *research) fail(child *ktrdr.Operation, code ktrdr.Code, why error) (ktrdr.Decision, error) {
 	err := fmt.Errorf("%s: %s: %s", phaseOf(child.Type), child.ID, clip(why.Error(), maxText))
 	r.stopAt(child)
@@ -131,7 +118,7 @@ func (r *research) finish(f *ktrdr.Finished, kind ktrdr.CheckpointType, result R
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	result.Phase, result.StrategyName, result.Place, result.Seed = r.state.Phase, r.state.StrategyName, r.spec.Place, r.spec.Seed
+	result.Phase, result.StrategyName, result.RunPosition, result.Seed = r.state.Phase, r.state.StrategyName, r.spec.RunPosition, r.spec.Seed
 	result.Training, result.Backtest, result.Gates = r.state.TrainingOperation, r.state.BacktestOperation, r.state.Gates
 	result.MadeUp = jobs.AnyMadeUp(r.spec.Bars)
 	if f.Result, err = encode(result); err != nil {
@@ -141,7 +128,6 @@ func (r *research) finish(f *ktrdr.Finished, kind ktrdr.CheckpointType, result R
 	return ktrdr.Decision{Phase: string(r.state.Phase), State: state, Finish: f}, nil
 }
 
-// assessed ends a research with its verdict.
 func (r *research) assessed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	verdict, err := resultOf[Assessment](child)
 	if err != nil {
@@ -184,7 +170,6 @@ func (r *research) assessed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	return d, err
 }
 
-// evaluation is what the children of a research found.
 type evaluation struct {
 	design   *Design // nil where the strategy was given
 	training *jobs.TrainingResult

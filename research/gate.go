@@ -70,8 +70,7 @@ func GatesFrom(getenv func(string) string) (Gates, error) {
 	return g, errors.Join(append(errs, g.Validate())...)
 }
 
-// Validate says what is wrong with the gates. Comparisons are written so that a
-// NaN fails them.
+// Validate says what is wrong with the gates. A NaN fails every comparison.
 func (g Gates) Validate() error {
 	share := func(name string, x float64) error {
 		return require(x >= 0 && x <= 1, "gate %s is %v; it is a fraction from 0 to 1", name, x)
@@ -135,9 +134,8 @@ func trainingFigures(r *jobs.TrainingResult) TrainingFigures {
 	return f
 }
 
-// lossLimit is the highest loss that passes. The cross-entropy of answering all
-// of k classes alike is ln k, which for three is above the limit that two have:
-// what does not do clearly worse than that is not refused for its loss.
+// lossLimit is the highest loss that passes. Answering all of k classes alike has the
+// cross-entropy ln k: what is not clearly worse is not refused for its loss.
 func (g Gates) lossLimit(classes int) float64 {
 	if classes < 2 {
 		return g.MaxLoss
@@ -146,8 +144,7 @@ func (g Gates) lossLimit(classes int) float64 {
 }
 
 // clearlyWorse is how many times the error of an answer that knows nothing is too
-// much. The loss of a regression is in the unit of its returns, so no fixed number
-// can be its limit.
+// much: the loss of a regression has no fixed limit.
 const clearlyWorse = 1.1
 
 // Training is the gate between training and backtest.

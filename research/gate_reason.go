@@ -12,8 +12,7 @@ import (
 // fractions where the text shows percentages.
 type GateReasons []evidence.Reason
 
-// UnmarshalJSON also reads reasons as earlier versions wrote them: texts that
-// begin with a code, without numbers.
+// UnmarshalJSON also reads the texts of earlier versions, which begin with a code.
 func (g *GateReasons) UnmarshalJSON(data []byte) error {
 	var entries []json.RawMessage
 	if err := json.Unmarshal(data, &entries); err != nil {
@@ -46,7 +45,6 @@ func (g GateReasons) String() string {
 	return strings.Join(texts, "; ")
 }
 
-// checks gathers why a gate refuses.
 type checks struct {
 	gate    string
 	reasons GateReasons

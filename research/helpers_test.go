@@ -11,9 +11,9 @@ import (
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
-	"github.com/ktrdr/ktrdr/train"
 )
 
 func mark(b byte) (h ktrdr.Hash) {
@@ -46,7 +46,7 @@ func someSpec(t testing.TB) Spec {
 	return Spec{
 		Brief: "earn <money> & more", Understanding: designer.Brief{Symbols: s.Data.Symbols, Timeframe: s.Data.Base, Understood: []string{}},
 		Model: Builtin, TriggerReason: "start_new_cycle", Seed: 5, KernelClass: neural.Best().Class(),
-		Place: Place{"run_a", 1, 2}, Horizon: "17", Size: 8,
+		RunPosition: RunPosition{"run_a", 1, 2}, Horizon: "17", Size: 8,
 		Markets: []SymbolMarket{{s.Data.Symbols[0], "mkt_a"}},
 		Bars:    bars("seen", 10), Holdout: bars("sealed", 20), Gates: DefaultGates(),
 	}
@@ -163,9 +163,9 @@ func (tr *tree) outcome(t ktrdr.Type) any {
 		}
 	case ktrdr.Training:
 		r := &jobs.TrainingResult{Model: ktrdr.Artifact{Name: jobs.ModelFile, SHA256: mark(40), Size: 4}, ResultHash: mark(41)}
-		r.Training = train.TrainingMetrics{EpochsTrained: 12, History: train.History{TrainLoss: []float64{1.1, 0.9}}}
-		r.Test = &train.TestMetrics{
-			Samples: 100, Accuracy: 0.4, Loss: 1.05, ClassMetrics: &train.ClassMetrics{Classes: make([]train.ClassScore, 3)},
+		r.Training = metrics.TrainingMetrics{EpochsTrained: 12, History: metrics.History{TrainLoss: []float64{1.1, 0.9}}}
+		r.Test = &metrics.TestMetrics{
+			Samples: 100, Accuracy: 0.4, Loss: 1.05, ClassMetrics: &metrics.ClassMetrics{Classes: make([]metrics.ClassScore, 3)},
 		}
 		return r
 	case ktrdr.Backtesting:
@@ -186,7 +186,7 @@ func (tr *tree) outcome(t ktrdr.Type) any {
 			Strengths: []string{"a"}, Weaknesses: []string{"b"}, Hypotheses: []Hypothesis{{Text: "try again", Rationale: "why not", Code: "costs"}},
 		}
 	}
-	tr.t.Fatalf("nobody runs %s", t)
+	tr.t.Fatalf("there is no runner of %s", t)
 	return nil
 }
 
@@ -211,9 +211,9 @@ func reach(t testing.TB, spec Spec, typ ktrdr.Type) *tree {
 	return tr
 }
 
-func (tr *tree) state() State {
+func (tr *tree) state() PlanState {
 	tr.t.Helper()
-	var s State
+	var s PlanState
 	if err := json.Unmarshal(tr.parent.State, &s); err != nil {
 		tr.t.Fatal(err)
 	}

@@ -47,7 +47,6 @@ const (
 // Injections are what KTRDR_INJECT holds. The zero value does nothing.
 type Injections []Injection
 
-// maxDelay bounds a delay.
 const maxDelay = time.Hour
 
 // ParseInjections reads comma-separated injections.
@@ -110,8 +109,7 @@ func (i Injection) String() string {
 	return string(i.Action)
 }
 
-// confirming is the phase of a confirmation. It belongs to a run and is not one of
-// a research.
+// confirming is the phase of a confirmation, which belongs to a run.
 const confirming Phase = "CONFIRMING"
 
 // For finds the first injection that an operation is to have; "" if none.
@@ -133,8 +131,7 @@ func (list Injections) For(op ktrdr.Operation) string {
 	return ""
 }
 
-// Do makes things go wrong. One that hangs ends with its context, as does one
-// that is delayed; nil means that the work may begin.
+// Do makes things go wrong until its context ends; nil: the work may begin.
 func (i Injection) Do(ctx context.Context) error {
 	switch i.Action {
 	case ActionFail:

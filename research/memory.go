@@ -23,8 +23,7 @@ type Memory struct{ notes Notes }
 func NewMemory(n Notes) *Memory { return &Memory{n} }
 
 // View is what a research may know of others: the earlier generations of its run,
-// and other runs up to a horizon. Whoever asks again, whenever and wherever, is
-// told the same.
+// and other runs up to a horizon. It is the same at any time and on any backend.
 type View struct {
 	Run        string
 	Generation int
@@ -33,9 +32,8 @@ type View struct {
 	Sealed     time.Time // where its holdout begins; zero means that it has none
 }
 
-// hides says that an experiment of another run saw bars which this research is
-// to be judged by: its holdout, before the series was cut anew. What such an
-// experiment earned there would be a word of the holdout.
+// hides says that an experiment of another run saw bars of this research's holdout,
+// before the series was cut again. Its figures would tell something of them.
 func (v View) hides(searched []Span) bool {
 	return !v.Sealed.IsZero() && slices.ContainsFunc(searched, func(s Span) bool {
 		return s.To.After(v.Sealed) && slices.Contains(v.Symbols, s.Symbol)
@@ -45,22 +43,19 @@ func (v View) hides(searched []Span) bool {
 // Past is what a designer is told.
 type Past struct {
 	Experiments []designer.Experiment
-	Hypotheses  []HypothesisNote // of these experiments, that nobody has tested
+	Hypotheses  []HypothesisNote // of these experiments, not tested yet
 }
 
-// mostEarlier is how many experiments of other runs a designer is told of: the
-// newest before its horizon.
+// mostEarlier is how many experiments of other runs a designer is told of.
 const mostEarlier = 1000
 
 // mostTexts is how many strategies are told as they were written, the newest.
-// Of the others the designer knows what there is to learn from, and a long run
-// has a thousand of them.
 const mostTexts = 20
 
 // Recall tells what a view holds, the newest last.
 func (m *Memory) Recall(ctx context.Context, v View) (p Past, err error) {
 	tell := func(n ktrdr.Note) error {
-		place := Place{n.Run, n.Generation, n.Index}
+		place := RunPosition{n.Run, n.Generation, n.Index}
 		last := len(p.Experiments) - 1
 		if n.Run == v.Run && last >= 0 && p.Experiments[last].Source == place.Key() {
 			return nil // it failed, was resumed and came to an end: by place, that note stands first
@@ -102,8 +97,7 @@ func (m *Memory) Recall(ctx context.Context, v View) (p Past, err error) {
 	return p, err
 }
 
-// untested finds what the experiments asked and nobody has answered, and lets
-// each know what is open about it.
+// untested finds the hypotheses that no research has tested, and marks their sources.
 func (m *Memory) untested(ctx context.Context, v View, told []designer.Experiment) ([]HypothesisNote, error) {
 	var open []HypothesisNote
 	bySource := map[string]*designer.Experiment{}
@@ -140,8 +134,7 @@ func (m *Memory) untested(ctx context.Context, v View, told []designer.Experimen
 	return open, nil
 }
 
-// others reads the notes of a kind that a view holds of other runs, the newest
-// first.
+// others reads the notes of other runs that a view holds, the newest first.
 func (m *Memory) others(ctx context.Context, kind string, v View, each func(ktrdr.Note) error) error {
 	if v.Horizon == "" {
 		return nil
@@ -154,16 +147,14 @@ func (m *Memory) others(ctx context.Context, kind string, v View, each func(ktrd
 	})
 }
 
-// own reads those of its own run by their place.
 func (m *Memory) own(ctx context.Context, kind string, v View, each func(ktrdr.Note) error) error {
 	return m.read(ctx, ktrdr.NoteQuery{Kind: kind, Run: v.Run, BeforeGeneration: &v.Generation, Order: ktrdr.NotesByPlace}, 0, each)
 }
 
-// notesAtOnce is a page of what is read: large enough that pages are few, and
-// small beside what is made of all of them.
+// notesAtOnce is how many notes are read at once.
 const notesAtOnce = 100
 
-// read goes through what a query finds, at most so many notes; 0 means all.
+// read goes through the notes that a query finds; most bounds them, 0 means all.
 func (m *Memory) read(ctx context.Context, q ktrdr.NoteQuery, most int, each func(ktrdr.Note) error) error {
 	for found := 0; ; {
 		q.Limit = notesAtOnce
@@ -191,7 +182,7 @@ func (m *Memory) read(ctx context.Context, q ktrdr.NoteQuery, most int, each fun
 type Record struct {
 	Operation ktrdr.OperationID `json:"operation_id"`
 	At        time.Time         `json:"at"`
-	Place
+	RunPosition
 	Experiment
 }
 
@@ -204,7 +195,7 @@ func (m *Memory) Records(ctx context.Context, q ktrdr.NoteQuery) ([]Record, stri
 	}
 	list := make([]Record, len(page.Notes))
 	for i, n := range page.Notes {
-		r := Record{Operation: n.Operation, At: n.At, Place: Place{n.Run, n.Generation, n.Index}}
+		r := Record{Operation: n.Operation, At: n.At, RunPosition: RunPosition{n.Run, n.Generation, n.Index}}
 		if err := json.Unmarshal(n.Data, &r.Experiment); err != nil {
 			return nil, "", fmt.Errorf("experiment %s: %w", n.Key, err)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// day is an instant so many days after another.
+// day is n days after the first of January.
 func day(n int) time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, n) }
 
 func span(symbol string, from, to int, h byte) Span {
@@ -29,7 +29,7 @@ func spanned(t *testing.T) (Spec, string) {
 
 func TestMemory_TellsNothingOfExperimentsThatSawTheHoldout(t *testing.T) {
 	spec, symbol := spanned(t)
-	m := NewMemory(shelf(whole(t, spec, nil).notes))
+	m := NewMemory(shelf(assessed(t, spec, nil).notes))
 	for name, c := range map[string]struct {
 		view View
 		want int
@@ -48,16 +48,16 @@ func TestMemory_TellsNothingOfExperimentsThatSawTheHoldout(t *testing.T) {
 	}
 }
 
-func TestMemory_HypothesesAreOpenUntilSomebodyTestsThem(t *testing.T) {
+func TestMemory_HypothesesAreOpenUntilTested(t *testing.T) {
 	spec := someSpec(t)
-	notes := whole(t, spec, nil).notes
+	notes := assessed(t, spec, nil).notes
 	past, err := NewMemory(shelf(notes)).Recall(t.Context(), View{Run: "run_a", Generation: 2})
 	if err != nil || len(past.Hypotheses) != 1 || past.Hypotheses[0].Text != "try again" ||
 		!slices.Equal(past.Experiments[0].Open, []string{"costs"}) {
 		t.Fatalf("%+v, %v, want the hypothesis of the assessment, and not the one that was tested", past, err)
 	}
 	spec.Generation = 2
-	maps.Copy(notes, whole(t, spec, func(v any) {
+	maps.Copy(notes, assessed(t, spec, func(v any) {
 		if d, ok := v.(*Design); ok {
 			d.Tests = &past.Hypotheses[0]
 		}
@@ -79,7 +79,7 @@ func TestMemory_HypothesesAreOpenUntilSomebodyTestsThem(t *testing.T) {
 
 func TestResult_ShowsWhatWasCounted(t *testing.T) {
 	perBar, sharpe, deflated, sharpeZ, alphaZ, alpha := 0.0125, 1.25, 0.6, 3.0, 2.0, 0.0001
-	tr := whole(t, someSpec(t), func(v any) {
+	tr := assessed(t, someSpec(t), func(v any) {
 		if a, ok := v.(*Assessment); ok {
 			a.Finalist, a.Figures = true, &evidence.Figures{Trials: 20, Deflated: &deflated, SharpeZ: &sharpeZ, AlphaZ: &alphaZ}
 			a.Figures.Test.Sharpe.Annualized, a.Figures.Test.Sharpe.PerBar, a.Figures.Test.Alpha = &sharpe, &perBar, &alpha
@@ -95,7 +95,7 @@ func TestResult_ShowsWhatWasCounted(t *testing.T) {
 	if tr.parent.Rung != ktrdr.RungFinalist || tr.parent.Score == nil || *tr.parent.Score != alphaZ {
 		t.Errorf("rung %q, score %v, want a finalist scored by the weaker z", tr.parent.Rung, tr.parent.Score)
 	}
-	if other := whole(t, someSpec(t), nil); other.parent.Rung != RungNothing || other.parent.Score != nil {
+	if other := assessed(t, someSpec(t), nil); other.parent.Rung != RungNothing || other.parent.Score != nil {
 		t.Errorf("rung %q, score %v without figures", other.parent.Rung, other.parent.Score)
 	}
 }

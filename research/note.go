@@ -36,11 +36,11 @@ type Experiment struct {
 	Verdict    evidence.Level   `json:"verdict,omitempty"`
 	Rung       string           `json:"rung,omitempty"`
 	Summary    string           `json:"summary,omitempty"`
-	Figures    *Figures         `json:"results,omitempty"`
+	Figures    *BacktestFigures `json:"results,omitempty"`
 	Outcome    designer.Outcome `json:"outcome"` // as the designer reads it
 
 	Hypothesis string       `json:"hypothesis,omitempty"` // that was tested
-	Hypotheses []Hypothesis `json:"hypotheses,omitempty"` // that came of it
+	Hypotheses []Hypothesis `json:"hypotheses,omitempty"` // for the next round
 	ResultHash ktrdr.Hash   `json:"result_hash,omitzero"`
 }
 
@@ -55,8 +55,7 @@ const (
 	Inconclusive HypothesisStatus = "inconclusive"
 )
 
-// HypothesisNote is a hypothesis, or what was found out about one: the newest
-// note of an id has the word.
+// HypothesisNote is a hypothesis and its status; the newest note of an id counts.
 type HypothesisNote struct {
 	ID        string           `json:"id"`
 	Text      string           `json:"text"`
@@ -67,11 +66,9 @@ type HypothesisNote struct {
 	TestedBy  string           `json:"tested_by,omitempty"` // place of the one that tested it
 }
 
-// Lesson is the code of the designer's lesson that tests the hypothesis; "" where
-// only its words say how.
+// Lesson is the designer's lesson that tests the hypothesis; "" if there is none.
 func (h HypothesisNote) Lesson() string { return cmp.Or(teaches[evidence.Code(h.Code)], h.Code) }
 
-// bounded keeps a hypothesis within what a note can hold.
 func (h *HypothesisNote) bounded() *HypothesisNote {
 	if h == nil {
 		return nil
@@ -82,8 +79,7 @@ func (h *HypothesisNote) bounded() *HypothesisNote {
 	}
 }
 
-// note makes a note of this research. The suffix tells apart what it notes of
-// one kind.
+// note makes a note of this research. The suffix tells notes of one kind apart.
 func (r *research) note(kind, suffix string, data any) (ktrdr.Note, error) {
 	text, err := encode(data)
 	if err != nil {
@@ -94,7 +90,6 @@ func (r *research) note(kind, suffix string, data any) (ktrdr.Note, error) {
 	}, nil
 }
 
-// posed notes the hypothesis that a design wants to test.
 func (r *research) posed() ([]ktrdr.Note, error) {
 	if r.state.Hypothesis == "" {
 		return nil, nil
@@ -105,8 +100,7 @@ func (r *research) posed() ([]ktrdr.Note, error) {
 	return []ktrdr.Note{n}, err
 }
 
-// failed notes how a research failed. Its key leaves room for the experiment
-// that it becomes if it is resumed.
+// failed notes a failure, under a key that leaves room for the experiment if resumed.
 func (r *research) failed(message string) ([]ktrdr.Note, error) {
 	e := r.experiment(OutcomeFailed)
 	e.Error, e.Outcome = message, designer.Outcome{Failed: true}
@@ -133,8 +127,7 @@ func (r *research) experiment(status Outcome) Experiment {
 	return e
 }
 
-// learnt notes what a research came to: the experiment, what became of the
-// hypothesis that it tested, and what to find out next.
+// learnt notes the experiment, the hypothesis that it tested, and the next ones.
 func (r *research) learnt(e evaluation, verdict *Assessment, result *Result) ([]ktrdr.Note, error) {
 	x := r.experiment(result.Outcome)
 	x.GateReason, x.Verdict, x.Rung, x.Summary = result.GateReason, verdict.Verdict, result.Rung, result.Summary
@@ -169,14 +162,12 @@ func (r *research) learnt(e evaluation, verdict *Assessment, result *Result) ([]
 	return notes, err
 }
 
-// tested is the hypothesis as it stands after a research.
 func (h HypothesisNote) tested(by string, status HypothesisStatus) HypothesisNote {
 	h.TestedBy, h.Status = by, status
 	return h
 }
 
-// found is what a research found out about its hypothesis. That something did
-// not show is not yet that it is not there.
+// found is the status of a tested hypothesis. No evidence is not a refutation.
 func found(v *Assessment, o Outcome) HypothesisStatus {
 	switch {
 	case v.Finalist:
@@ -187,8 +178,7 @@ func found(v *Assessment, o Outcome) HypothesisStatus {
 	return Inconclusive
 }
 
-// teaches says which of the designer's lessons a failed check of the verdict is.
-// What only the opened holdout tells is none.
+// teaches maps failed checks of the test part to the designer's lessons.
 var teaches = map[evidence.Code]string{
 	evidence.NotRuined: "ruin", evidence.NotCollapsed: "collapsed", evidence.EnoughTrades: "too_few_trades",
 	evidence.PositiveSharpe: "sharpe", evidence.BoundedDrawdown: "drawdown", evidence.SurvivesCosts: "costs",
@@ -202,7 +192,7 @@ func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
 	if refused := r.state.refusal(); refused != nil {
 		o.Rejected = true
 		for _, r := range refused.Reasons {
-			o.Reasons = append(o.Reasons, designer.Reason{Code: string(r.Code), Value: r.Value, Limit: r.Limit})
+			o.Reasons = append(o.Reasons, designer.Refusal{Code: string(r.Code), Value: r.Value, Limit: r.Limit})
 		}
 	}
 	if f := e.figures(); f != nil {
@@ -211,7 +201,7 @@ func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
 	for _, reason := range v.Reasons {
 		lesson := teaches[reason.Code]
 		if !reason.Passed && lesson != "" && !o.Rejected {
-			o.Reasons = append(o.Reasons, designer.Reason{Code: lesson, Value: reason.Value, Limit: reason.Limit})
+			o.Reasons = append(o.Reasons, designer.Refusal{Code: lesson, Value: reason.Value, Limit: reason.Limit})
 		}
 	}
 	return o

@@ -17,7 +17,7 @@ import (
 )
 
 // whole runs a research to its end and lets a child's result be changed.
-func whole(t testing.TB, spec Spec, change func(v any)) *tree {
+func assessed(t testing.TB, spec Spec, change func(v any)) *tree {
 	t.Helper()
 	tr := plant(t, spec)
 	tr.ask(ktrdr.WhyCreated)
@@ -37,7 +37,7 @@ func (tr *tree) kinds() map[string]int {
 }
 
 func TestNotes_OfACompletedResearch(t *testing.T) {
-	tr := whole(t, someSpec(t), nil)
+	tr := assessed(t, someSpec(t), nil)
 	if k := tr.kinds(); k[NoteExperiment] != 1 || k[NoteHypothesis] != 3 {
 		t.Fatalf("noted %v", k)
 	}
@@ -88,7 +88,7 @@ func TestNotes_FitWhereTheyAreStored(t *testing.T) {
 	spec := someSpec(t)
 	spec.Brief = strings.Repeat("\x01", MaxBrief) // six bytes each, as JSON
 	long := strings.Repeat("\"<long>\u2028", 1000)
-	tr := whole(t, spec, func(v any) {
+	tr := assessed(t, spec, func(v any) {
 		switch v := v.(type) {
 		case *Design:
 			v.Notes, v.Hypothesis = long, long
@@ -112,7 +112,7 @@ func TestNotes_FitWhereTheyAreStored(t *testing.T) {
 }
 
 func TestResultHash_KnowsOnlyWhatMatters(t *testing.T) {
-	base := whole(t, someSpec(t), nil).result().ResultHash
+	base := assessed(t, someSpec(t), nil).result().ResultHash
 	tr := plant(t, someSpec(t))
 	tr.parent.ID, tr.parent.Session, tr.parent.Epoch = "op_agent_research_20270102_030405_ffffffff", 99, 7
 	tr.ask(ktrdr.WhyCreated)
@@ -131,17 +131,17 @@ func TestResultHash_KnowsOnlyWhatMatters(t *testing.T) {
 	}
 	elsewhere := someSpec(t)
 	elsewhere.Run, elsewhere.Horizon = "run_b", "99"
-	if got := whole(t, elsewhere, nil).result().ResultHash; got != base {
+	if got := assessed(t, elsewhere, nil).result().ResultHash; got != base {
 		t.Errorf("in another run it is %s, want %s", got, base)
 	}
 	asked := someSpec(t)
 	asked.Model = "test/m"
-	without := whole(t, asked, func(v any) {
+	without := assessed(t, asked, func(v any) {
 		switch r := v.(type) {
 		case *Design:
-			r.Instead, r.Decisions = "it is away", []llm.Step{{Model: "test/m", Latency: time.Second}}
+			r.Instead, r.Decisions = "it is away", []llm.TraceStep{{Model: "test/m", Latency: time.Second}}
 		case *Assessment:
-			r.Instead, r.Decisions = "it is away.", []llm.Step{{Model: "test/m", Latency: time.Minute}}
+			r.Instead, r.Decisions = "it is away.", []llm.TraceStep{{Model: "test/m", Latency: time.Minute}}
 		}
 	}).result()
 	if without.ResultHash != base {
@@ -153,7 +153,7 @@ func TestResultHash_KnowsOnlyWhatMatters(t *testing.T) {
 	}
 	longer := someSpec(t)
 	longer.Holdout[0].Hash = mark(2)
-	if got := whole(t, longer, nil).result().ResultHash; got != base {
+	if got := assessed(t, longer, nil).result().ResultHash; got != base {
 		t.Errorf("with another holdout it is %s, want %s: the hash ends at the finalist", got, base)
 	}
 	seed, bars := someSpec(t), someSpec(t)
@@ -161,24 +161,24 @@ func TestResultHash_KnowsOnlyWhatMatters(t *testing.T) {
 	bars.Bars[0].Hash = mark(1)
 	seen := map[ktrdr.Hash]string{base: "the same"}
 	for name, h := range map[string]ktrdr.Hash{
-		"another seed": whole(t, seed, nil).result().ResultHash,
-		"other bars":   whole(t, bars, nil).result().ResultHash,
-		"other weights": whole(t, someSpec(t), func(v any) {
+		"another seed": assessed(t, seed, nil).result().ResultHash,
+		"other bars":   assessed(t, bars, nil).result().ResultHash,
+		"other weights": assessed(t, someSpec(t), func(v any) {
 			if r, ok := v.(*jobs.TrainingResult); ok {
 				r.Model.SHA256 = mark(3)
 			}
 		}).result().ResultHash,
-		"other trades": whole(t, someSpec(t), func(v any) {
+		"other trades": assessed(t, someSpec(t), func(v any) {
 			if r, ok := v.(*jobs.BacktestResult); ok {
 				r.Artifacts[0].SHA256 = mark(4)
 			}
 		}).result().ResultHash,
-		"another verdict": whole(t, someSpec(t), func(v any) {
+		"another verdict": assessed(t, someSpec(t), func(v any) {
 			if r, ok := v.(*Assessment); ok {
 				r.Verdict = evidence.Poor
 			}
 		}).result().ResultHash,
-		"another strategy": whole(t, someSpec(t), func(v any) {
+		"another strategy": assessed(t, someSpec(t), func(v any) {
 			if r, ok := v.(*Design); ok {
 				r.Strategy = strings.Replace(r.Strategy, "epochs: ", "epochs: 1", 1)
 			}
@@ -227,7 +227,7 @@ func TestMemory_DesignerSeesExactlyEarlierGenerationsAndTheHorizon(t *testing.T)
 			t.Fatal(err)
 		}
 		n := ktrdr.Note{
-			Kind: NoteExperiment, Key: Place{run, generation, index}.Key(), Run: run, Generation: generation, Index: index, Data: data,
+			Kind: NoteExperiment, Key: RunPosition{run, generation, index}.Key(), Run: run, Generation: generation, Index: index, Data: data,
 		}
 		notes[n.Key] = n
 	}
@@ -343,9 +343,9 @@ func TestMemory_NewestWordOnAHypothesisCounts(t *testing.T) {
 }
 
 func TestMemory_RecordsKnowTheirPlace(t *testing.T) {
-	tr := whole(t, someSpec(t), nil)
+	tr := assessed(t, someSpec(t), nil)
 	list, next, err := NewMemory(shelf(tr.notes)).Records(t.Context(), ktrdr.NoteQuery{Limit: 10})
-	if err != nil || next != "" || len(list) != 1 || list[0].Place != (Place{"run_a", 1, 2}) || list[0].Name != tr.texts.name ||
+	if err != nil || next != "" || len(list) != 1 || list[0].RunPosition != (RunPosition{"run_a", 1, 2}) || list[0].Name != tr.texts.name ||
 		list[0].Seed != 5 {
 		t.Errorf("%+v, %q, %v", list, next, err)
 	}

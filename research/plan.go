@@ -10,22 +10,20 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// Plan moves researches.
+// plan moves researches.
 //
 // Where a research stands is read from its children, the furthest first: one
 // that has an assessment is being assessed, whatever else is true. What a child
 // ended with decides what comes next:
 //
 //	COMPLETED   the gate is asked, and the next child created
-//	FAILED      a design or assessment that lost its backend is begun anew;
+//	FAILED      a design or assessment whose backend died is restarted;
 //	            any other failure is the research's
 //	CANCELLED   so is the research
 //
 // except when the research is resumed: then its dead child is.
-func Plan() ktrdr.Plan { return new(plan) }
-
-// plan remembers what it has read, and nothing else: it is asked about the same
-// specs and results again in each phase.
+//
+// It remembers only what it has read: it reads the same texts in each phase.
 type plan struct {
 	specs     recent[Spec]
 	designs   recent[Design]
@@ -74,11 +72,10 @@ type research struct {
 	plan     *plan
 	parent   ktrdr.Operation
 	spec     Spec
-	state    State
+	state    PlanState
 	children []ktrdr.Operation
 }
 
-// newest is the last child of a type; nil if there is none.
 func (r *research) newest(t ktrdr.Type) *ktrdr.Operation {
 	var last *ktrdr.Operation
 	for i := range r.children {
@@ -89,7 +86,6 @@ func (r *research) newest(t ktrdr.Type) *ktrdr.Operation {
 	return last
 }
 
-// attempts is how many children of a type there have been.
 func (r *research) attempts(t ktrdr.Type) (n int) {
 	for i := range r.children {
 		if r.children[i].Type == t {
@@ -104,7 +100,7 @@ func (r *research) first() (ktrdr.Decision, error) {
 	if r.spec.Strategy == "" {
 		return r.begin(ktrdr.AgentDesign, DesignSpec{
 			Brief: r.spec.Brief, Understanding: r.spec.Understanding, Model: r.spec.Model, Seed: r.spec.Seed,
-			Place: r.spec.Place, Horizon: r.spec.Horizon, Bars: r.spec.Bars, Sealed: begin(r.spec.Sealed), Costs: r.spec.Costs,
+			RunPosition: r.spec.RunPosition, Horizon: r.spec.Horizon, Bars: r.spec.Bars, Sealed: begin(r.spec.Sealed), Costs: r.spec.Costs,
 			Budget: r.spec.Budget,
 		})
 	}
@@ -115,8 +111,7 @@ func (r *research) first() (ktrdr.Decision, error) {
 	return r.train(s, r.spec.Strategy)
 }
 
-// designed goes on with what was designed. What a designer answers is data: it
-// is read as strictly as a strategy from anywhere.
+// designed trains what was designed, after it is checked as strictly as any strategy.
 func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	design, err := resultIn(&r.plan.designs, child)
 	if err != nil {
@@ -135,7 +130,6 @@ func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	return d, err
 }
 
-// train begins the training of a strategy.
 func (r *research) train(s reading, text string) (ktrdr.Decision, error) {
 	bars, err := barsOf(r.spec.Bars, readBy(s.Strategy), s.Name)
 	if err != nil {
@@ -150,7 +144,6 @@ func (r *research) train(s reading, text string) (ktrdr.Decision, error) {
 	})
 }
 
-// trained asks the gate about a training.
 func (r *research) trained(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	result, err := resultIn(&r.plan.trainings, child)
 	if err != nil {
@@ -189,7 +182,6 @@ func (r *research) backtested(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	return r.assess(training, &result)
 }
 
-// training is the result of the training that was completed.
 func (r *research) training() (*jobs.TrainingResult, error) {
 	child := r.newest(ktrdr.Training)
 	if child == nil {
@@ -202,12 +194,12 @@ func (r *research) training() (*jobs.TrainingResult, error) {
 // assess has a trial assessed. Only what passed every gate is measured.
 func (r *research) assess(training *jobs.TrainingResult, run *jobs.BacktestResult) (ktrdr.Decision, error) {
 	spec := AssessmentSpec{
-		Strategy: r.state.StrategyName, Hypothesis: r.state.Hypothesis, Model: r.spec.Model, Seed: r.spec.Seed, Place: r.spec.Place,
+		Strategy: r.state.StrategyName, Hypothesis: r.state.Hypothesis, Model: r.spec.Model, Seed: r.spec.Seed, RunPosition: r.spec.RunPosition,
 		Gates: r.state.Gates, Training: trainingFigures(training), Collapsed: training.Test != nil && training.Test.Collapsed,
 		Counted: max(r.parent.Trials, r.spec.trials()), Rules: r.spec.Rules, Budget: r.spec.Budget, MadeUp: jobs.AnyMadeUp(r.spec.Bars),
 	}
 	if run != nil && len(run.Artifacts) > 0 && r.state.refusal() == nil {
-		files, err := r.exhibits(run)
+		files, err := r.assessedFiles(run)
 		if err != nil {
 			return ktrdr.Decision{}, err
 		}
@@ -216,10 +208,9 @@ func (r *research) assess(training *jobs.TrainingResult, run *jobs.BacktestResul
 	return r.begin(ktrdr.AgentAssessment, spec)
 }
 
-// exhibits are what a backtest left to be looked at, with the bars that the model
-// read of its symbols.
-func (r *research) exhibits(run *jobs.BacktestResult) (Exhibits, error) {
-	files := Exhibits{Model: run.Model, Backtest: run.Artifacts[0], Symbol: run.Symbol}
+// assessedFiles are the files of a backtest, with the bars that the model read.
+func (r *research) assessedFiles(run *jobs.BacktestResult) (AssessedFiles, error) {
+	files := AssessedFiles{Model: run.Model, Backtest: run.Artifacts[0], Symbol: run.Symbol}
 	var err error
 	if files.Costs, err = r.paid(run); err != nil {
 		return files, err
@@ -236,7 +227,6 @@ func (r *research) exhibits(run *jobs.BacktestResult) (Exhibits, error) {
 	return files, nil
 }
 
-// begin moves the research into the phase of a new child.
 func (r *research) begin(t ktrdr.Type, spec any) (ktrdr.Decision, error) {
 	text, err := encode(spec)
 	if err != nil {
@@ -250,7 +240,7 @@ type about struct {
 	Brief    string `json:"brief,omitempty"`
 	Strategy string `json:"strategy_name,omitempty"`
 	Session  int64  `json:"session_id"`
-	Place
+	RunPosition
 }
 
 func (r *research) beginWith(t ktrdr.Type, spec json.RawMessage) (ktrdr.Decision, error) {
@@ -260,7 +250,7 @@ func (r *research) beginWith(t ktrdr.Type, spec json.RawMessage) (ktrdr.Decision
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	metadata, err := encode(about{r.state.Brief, r.state.StrategyName, r.state.Session, r.state.Place})
+	metadata, err := encode(about{r.state.Brief, r.state.StrategyName, r.state.Session, r.state.RunPosition})
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
@@ -268,15 +258,15 @@ func (r *research) beginWith(t ktrdr.Type, spec json.RawMessage) (ktrdr.Decision
 		Phase: string(r.state.Phase), State: state, Progress: r.state.Phase.progress(),
 		Create: []ktrdr.NewOperation{{
 			ID: id, Type: t, Priority: r.parent.Priority, Parent: r.parent.ID, Ordinal: len(r.children),
-			BackendLocal: local(t), Spec: spec, Metadata: metadata,
+			Spec: spec, Metadata: metadata,
 		}},
 	}, nil
 }
 
-// local says whether a type of child runs only inside a backend.
-func local(t ktrdr.Type) bool { return t == ktrdr.AgentDesign || t == ktrdr.AgentAssessment }
+// byAgent says whether an agent does a type of child. The plan restarts it when its
+// backend died.
+func byAgent(t ktrdr.Type) bool { return t == ktrdr.AgentDesign || t == ktrdr.AgentAssessment }
 
-// resultOf decodes what a child completed with.
 func resultOf[T any](child *ktrdr.Operation) (T, error) {
 	var v T
 	if err := json.Unmarshal(child.Result, &v); err != nil {
@@ -285,7 +275,6 @@ func resultOf[T any](child *ktrdr.Operation) (T, error) {
 	return v, nil
 }
 
-// resultIn is what a child completed with, decoded once.
 func resultIn[T any](known *recent[T], child *ktrdr.Operation) (T, error) {
 	return known.read(child.Result, func() (T, error) { return resultOf[T](child) })
 }

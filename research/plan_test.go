@@ -19,10 +19,10 @@ func TestPlan_GoesThroughItsPhases(t *testing.T) {
 	tr := plant(t, someSpec(t))
 	for i, typ := range order {
 		d := tr.ask(ktrdr.WhyChild)
-		if len(d.Create) != 1 || d.Create[0].Type != typ || d.Phase != string(phaseOf(typ)) || d.Create[0].BackendLocal != local(typ) {
+		if len(d.Create) != 1 || d.Create[0].Type != typ || d.Phase != string(phaseOf(typ)) {
 			t.Fatalf("step %d: %+v, want a %s child and its phase", i, d, typ)
 		}
-		if s := tr.state(); s.Phase != phaseOf(typ) || s.child() != d.Create[0].ID {
+		if s := tr.state(); s.Phase != phaseOf(typ) || *s.child() != d.Create[0].ID {
 			t.Errorf("step %d: state %+v, want phase and child", i, s)
 		}
 		if again := tr.ask(ktrdr.WhyReconcile); again.Changes() {
@@ -85,14 +85,14 @@ func TestPlan_EndsOfChildren(t *testing.T) {
 		"cancelled": {ktrdr.Cancelled, ktrdr.CodeCancelled, func(ktrdr.Type) want {
 			return want{ktrdr.Cancelled, OutcomeCancelled, ktrdr.CheckpointCancellation}
 		}},
-		"lost its backend": {ktrdr.Failed, ktrdr.CodeBackendRestart, func(typ ktrdr.Type) want {
-			if local(typ) {
+		"its backend died": {ktrdr.Failed, ktrdr.CodeBackendRestart, func(typ ktrdr.Type) want {
+			if byAgent(typ) {
 				return want{status: ktrdr.Running}
 			}
 			return want{ktrdr.Failed, OutcomeFailed, ktrdr.CheckpointFailure}
 		}},
 		"orphaned": {ktrdr.Failed, ktrdr.CodeOrphaned, func(typ ktrdr.Type) want {
-			if local(typ) {
+			if byAgent(typ) {
 				return want{status: ktrdr.Running}
 			}
 			return want{ktrdr.Failed, OutcomeFailed, ktrdr.CheckpointFailure}
@@ -109,8 +109,8 @@ func TestPlan_EndsOfChildren(t *testing.T) {
 					t.Fatalf("research is %s (%s), want %s", tr.parent.Status, tr.parent.ErrorMessage, w.status)
 				}
 				if w.status == ktrdr.Running {
-					next := tr.newest()
-					if next.ID == first.ID || next.Type != typ || string(next.Spec) != string(first.Spec) || tr.state().child() != next.ID {
+					next, state := tr.newest(), tr.state()
+					if next.ID == first.ID || next.Type != typ || string(next.Spec) != string(first.Spec) || *state.child() != next.ID {
 						t.Errorf("goes on with %+v, want a new child of the same spec", next)
 					}
 					for attempt := 2; attempt < mostAttempts; attempt++ {
@@ -121,7 +121,7 @@ func TestPlan_EndsOfChildren(t *testing.T) {
 					}
 					tr.die(x.status, x.code, "bad luck for the last time")
 					if tr.ask(ktrdr.WhyChild); tr.parent.Status != ktrdr.Failed {
-						t.Errorf("after so many losses it is %s, want FAILED", tr.parent.Status)
+						t.Errorf("after the last death of its backend it is %s, want FAILED", tr.parent.Status)
 					}
 					return
 				}
@@ -286,7 +286,7 @@ func TestPlan_CrashesMakeNoSecondChild(t *testing.T) {
 		tr := plant(t, someSpec(t))
 		for tr.parent.Status == ktrdr.Running {
 			why := rapid.SampledFrom(whys).Draw(rt, "why")
-			d, err := Plan().Next(tr.parent, tr.children, why)
+			d, err := new(plan).Next(tr.parent, tr.children, why)
 			if err != nil {
 				rt.Fatal(err)
 			}

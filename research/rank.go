@@ -26,9 +26,8 @@ const (
 	groupUnknown        // has no figures
 )
 
-// Rank orders trials: claims first, then what luck explains least. Every row is
-// deflated by the number of trials on its market now, so that old and new rows
-// compare.
+// Rank orders trials: claims first, then what luck explains least, by the number of
+// trials on their markets now.
 func Rank(trials []ktrdr.Trial) []Ranked {
 	list := make([]Ranked, len(trials))
 	for i, t := range trials {

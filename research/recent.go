@@ -2,8 +2,7 @@ package research
 
 import "sync"
 
-// What is remembered of the texts that were read: about as many as there are
-// researches at work, and none that is far longer than they are.
+// How many texts are remembered, about as many as researches run, and how long ones.
 const (
 	recentTexts = 32
 	recentBytes = 32 << 10 // of one text
@@ -16,8 +15,7 @@ const (
 // keeps others from waiting for it.
 //
 // The text is the key, so that nothing remembered can be out of date. What is
-// returned is everybody's: whoever wants to change what it points to changes a
-// copy. The zero value is empty. It is safe for concurrent use.
+// returned is shared: a caller changes only a copy. The zero value is empty. It is safe for concurrent use.
 type recent[T any] struct {
 	mu    sync.Mutex
 	says  map[string]T
@@ -26,7 +24,7 @@ type recent[T any] struct {
 }
 
 // read returns what a text says, by parse unless it is remembered. What cannot
-// be read is not remembered: nobody goes on with it.
+// be read is not remembered.
 func (r *recent[T]) read(text []byte, parse func() (T, error)) (T, error) {
 	r.mu.Lock()
 	v, known := r.says[string(text)]
@@ -46,7 +44,7 @@ func (r *recent[T]) keep(text string, v T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, known := r.says[text]; known {
-		return // somebody has read it at the same time
+		return // another goroutine has read it at the same time
 	}
 	if r.says == nil {
 		r.says = make(map[string]T, recentTexts)

@@ -12,8 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// RungNothing is what a research came to that failed a check; the store knows the
-// other rungs.
+// RungNothing is the rung of a research that failed a check.
 const RungNothing = "nothing"
 
 // Result is what a research ends with.
@@ -33,8 +32,8 @@ type Result struct {
 	GateReason string       `json:"gate_rejection_reason,omitempty"`
 	Gates      []GateResult `json:"gates,omitempty"`
 
-	Figures *Figures        `json:"backtest_result,omitempty"` // nil where it did not come to a backtest
-	Model   *ktrdr.Artifact `json:"model,omitempty"`
+	Figures *BacktestFigures `json:"backtest_result,omitempty"` // nil where it did not come to a backtest
+	Model   *ktrdr.Artifact  `json:"model,omitempty"`
 
 	Costs    []PaidCosts `json:"costs,omitempty"`    // that the backtest paid, by symbol
 	Warnings []string    `json:"warnings,omitempty"` // for people
@@ -43,7 +42,7 @@ type Result struct {
 	Training ktrdr.OperationID `json:"training_operation_id,omitempty"`
 	Backtest ktrdr.OperationID `json:"backtest_operation_id,omitempty"`
 	Seed     uint64            `json:"seed"`
-	Place
+	RunPosition
 
 	// ResultHash covers strategy, data, seed, weights, trades, figures and
 	// verdict. It ends at the finalist: a look has a hash of its own. It is the
@@ -51,8 +50,8 @@ type Result struct {
 	ResultHash ktrdr.Hash `json:"result_hash,omitzero"`
 }
 
-// credit says whose work it is. That a model was asked for and did not do it
-// belongs to the summary: whoever paid for it wants to know.
+// credit says who designed and who assessed. The summary says so if the built-in
+// designer did it in place of the model that was asked for.
 func (r *Result) credit(asked string, d *Design, a *Assessment) {
 	r.Assessor = a.Assessor
 	if d != nil {
@@ -69,17 +68,11 @@ func (r *Result) credit(asked string, d *Design, a *Assessment) {
 	r.Summary = strings.Join(append([]string{r.Summary}, r.Instead...), " ")
 }
 
-// Figures are those of the backtest that people ask for first. Rates are
-// fractions, and all are net of costs.
-type Figures struct {
-	Sharpe      *float64 `json:"sharpe_ratio"`
-	WinRate     *float64 `json:"win_rate"`
-	MaxDrawdown float64  `json:"max_drawdown"`
-	NetReturn   float64  `json:"net_return"`
-	BuyAndHold  *float64 `json:"buy_and_hold_return"`
-	Trades      int      `json:"total_trades"`
-	CostShare   float64  `json:"cost_share"`    // of what was earned before costs; 1 where nothing was
-	CostPerSide float64  `json:"cost_per_side"` // of the value of one entry or exit; of several symbols the dearest
+// BacktestFigures are the main figures of a backtest: fractions, net of costs.
+type BacktestFigures struct {
+	AccountFigures
+	CostShare   float64 `json:"cost_share"`    // of what was earned before costs; 1 where nothing was
+	CostPerSide float64 `json:"cost_per_side"` // of the value of one entry or exit; of several symbols the dearest
 
 	Symbols []SymbolFigures `json:"symbols,omitempty"` // of each symbol, where several were traded
 
@@ -94,10 +87,8 @@ type Figures struct {
 	Trials     int      `json:"trials_counted"`
 }
 
-// SymbolFigures are those of one symbol's account in the backtest. The verdict is on
-// the sum of the accounts.
-type SymbolFigures struct {
-	Symbol      string   `json:"symbol"`
+// AccountFigures are those of one account, or of the sum of several.
+type AccountFigures struct {
 	Sharpe      *float64 `json:"sharpe_ratio"`
 	WinRate     *float64 `json:"win_rate"`
 	MaxDrawdown float64  `json:"max_drawdown"`
@@ -106,17 +97,21 @@ type SymbolFigures struct {
 	Trades      int      `json:"total_trades"`
 }
 
-// symbolFigures lists those of every account; none where there is one account.
+// SymbolFigures are those of one symbol's account. The verdict is on the sum.
+type SymbolFigures struct {
+	Symbol string `json:"symbol"`
+	AccountFigures
+}
+
 func symbolFigures(accounts []jobs.AccountResult) (list []SymbolFigures) {
 	for _, a := range accounts {
-		f := figuresOf(&a.Metrics)
-		list = append(list, SymbolFigures{a.Symbol, f.Sharpe, f.WinRate, f.MaxDrawdown, f.NetReturn, f.BuyAndHold, f.Trades})
+		list = append(list, SymbolFigures{a.Symbol, figuresOf(&a.Metrics).AccountFigures})
 	}
 	return list
 }
 
 // judged adds what the verdict says. Where nothing was traded nothing is added.
-func (f *Figures) judged(v *evidence.Figures) *Figures {
+func (f *BacktestFigures) judged(v *evidence.Figures) *BacktestFigures {
 	if f == nil || v == nil {
 		return f
 	}
@@ -130,7 +125,7 @@ func (f *Figures) judged(v *evidence.Figures) *Figures {
 	return f
 }
 
-func (e *evaluation) figures() *Figures {
+func (e *evaluation) figures() *BacktestFigures {
 	if e.run == nil {
 		return nil
 	}
@@ -141,14 +136,13 @@ func (e *evaluation) figures() *Figures {
 	return f
 }
 
-func figuresOf(m *backtest.Metrics) *Figures {
-	f := &Figures{
+func figuresOf(m *backtest.Metrics) *BacktestFigures {
+	f := &BacktestFigures{AccountFigures: AccountFigures{
 		Sharpe: m.Sharpe, WinRate: m.WinRate, MaxDrawdown: m.MaxDrawdownPct / 100,
 		NetReturn: m.TotalReturnPct / 100, Trades: m.TotalTrades,
-	}
+	}}
 	if p := m.BuyAndHoldReturnPct; p != nil {
-		hold := *p / 100
-		f.BuyAndHold = &hold
+		f.BuyAndHold = new(*p / 100)
 	}
 	if gross := m.TotalReturn + m.CostTotal; m.CostTotal > 0 {
 		f.CostShare = 1
@@ -159,10 +153,8 @@ func figuresOf(m *backtest.Metrics) *Figures {
 	return f
 }
 
-// fingerprint is everything that a result consists of, and nothing of where,
-// when, under what name, in how many attempts or by which of the models it came
-// about. The hashes of training and backtest cover what these were made from and
-// their figures.
+// fingerprint is all that a result consists of, but not where, when, under what name,
+// in how many attempts or by which model it was made.
 type fingerprint struct {
 	Strategy   ktrdr.Hash   `json:"strategy"`
 	Data       []ktrdr.Hash `json:"data"`
@@ -175,7 +167,6 @@ type fingerprint struct {
 	Assessment *Assessment  `json:"assessment"`
 }
 
-// hash is the result's in one line.
 func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	if r.state.StrategyHash == (ktrdr.Hash{}) {
 		return ktrdr.Hash{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "state of %s: the hash of its strategy is missing", r.parent.ID)
@@ -197,8 +188,7 @@ func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	return hashJSON(f)
 }
 
-// hashedReasons are reasons as every version has hashed them: the comparison with
-// buy-and-hold by the difference and 0.
+// hashedReasons are reasons as every version has hashed them.
 func hashedReasons(reasons []evidence.Reason) []evidence.Reason {
 	list := slices.Clone(reasons)
 	for i := range list {
@@ -222,8 +212,6 @@ func hashes(bars []jobs.Bars) []ktrdr.Hash {
 	return list
 }
 
-// bounded keeps what an assessment says within what a note can hold, whoever
-// made it.
 func (a Assessment) bounded() Assessment {
 	a.Summary = clip(a.Summary, maxText)
 	for _, list := range []*[]string{&a.Strengths, &a.Weaknesses, &a.Suggestions} {

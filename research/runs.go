@@ -10,7 +10,6 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// maxLasting bounds how long a run may last.
 const maxLasting = 7 * 24 * time.Hour
 
 // RunStore is what a Keeper needs of the engine.
@@ -70,8 +69,7 @@ func (k *Keeper) Keep(ctx context.Context, now time.Time) (did []Kept, waits boo
 	return did, len(runs) > 0, errors.Join(errs...)
 }
 
-// creationTakes is how long the creation of a run may pause between two of its
-// researches. After that the request is taken to be broken off.
+// creationTakes is how long the creation of a run may pause before it counts as ended.
 const creationTakes = time.Minute
 
 func (k *Keeper) keep(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([]Kept, error) {
@@ -89,7 +87,6 @@ func (k *Keeper) keep(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([
 	return k.close(ctx, run, now)
 }
 
-// cancel ends what is open of a cancelled run.
 func (k *Keeper) cancel(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) {
 	for more := run.OldestOpen >= 0; more; {
 		var err error
@@ -100,8 +97,7 @@ func (k *Keeper) cancel(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error)
 	return k.end(ctx, run)
 }
 
-// close closes generations that have ended, and goes on with a run whose
-// generations are all closed.
+// close closes ended generations, and goes on with the run when all are closed.
 func (k *Keeper) close(ctx context.Context, run *ktrdr.OpenRun, now time.Time) (did []Kept, err error) {
 	for run.Closed < run.Generations && (run.OldestOpen < 0 || run.OldestOpen > run.Closed) {
 		if run.Closed+1 == run.Generations && run.Created < run.Planned {
@@ -125,7 +121,6 @@ func (k *Keeper) close(ctx context.Context, run *ktrdr.OpenRun, now time.Time) (
 	return append(did, more...), err
 }
 
-// closeOne closes a generation and has its best finalist confirmed.
 func (k *Keeper) closeOne(ctx context.Context, run string, generation int) (why string, confirming, changed bool, err error) {
 	best, err := k.store.Finalist(ctx, run, generation)
 	if err != nil {
@@ -148,8 +143,7 @@ func (k *Keeper) closeOne(ctx context.Context, run string, generation int) (why 
 	return why, confirm != nil, changed, err
 }
 
-// unconfirmed says why a finalist can never be confirmed. Its generation is
-// closed without a look: another try would find the same.
+// unconfirmed says why a finalist can never be confirmed, however often it is tried.
 type unconfirmed struct {
 	of  ktrdr.OperationID
 	why error
@@ -186,7 +180,6 @@ func (k *Keeper) confirmation(ctx context.Context, best *ktrdr.Operation) (ktrdr
 	return op, nil
 }
 
-// goOn starts the next generation of a run, or ends the run.
 func (k *Keeper) goOn(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([]Kept, error) {
 	if run.Until.IsZero() || !now.Before(run.Until) {
 		return k.end(ctx, run)
@@ -217,8 +210,7 @@ func (k *Keeper) end(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) {
 	return []Kept{{Run: run.ID, Did: "ended", Generation: run.Generations - 1}}, nil
 }
 
-// enoughFailures is how many failures in one generation, and nothing else, end a
-// run. Fewer may have a passing cause.
+// enoughFailures is how many failures, and nothing else, in one generation end a run.
 const enoughFailures = 8
 
 // onlyFailures says why a run is given up: all researches of its last generation
@@ -235,8 +227,7 @@ func onlyFailures(t []ktrdr.GenerationTally) string {
 	return fmt.Sprintf("all %d researches of generation %d failed or were cancelled", last.Researches, last.Generation)
 }
 
-// start creates the next generation, pinned as the run is. Each research has a
-// key made of its place: created twice, it is there once.
+// start creates the next generation once, with a key for each research.
 func (k *Keeper) start(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) {
 	page, err := k.store.List(ctx, ktrdr.OperationQuery{Run: run.ID, Limit: 1})
 	if err != nil {
@@ -259,7 +250,6 @@ func (k *Keeper) start(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) 
 	return []Kept{{Run: run.ID, Did: "started", Generation: run.Generations}}, nil
 }
 
-// generation makes the run's next generation.
 func (s Spec) generation(run *ktrdr.OpenRun) ([]ktrdr.NewOperation, []ktrdr.IdempotencyKey, error) {
 	name := ""
 	if s.Strategy != "" {

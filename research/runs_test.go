@@ -130,7 +130,7 @@ func TestKeeper_DoesWhatIsDue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := lasting(c.change)
 			spec := someSpec(t)
-			spec.Size, spec.Place, spec.Until = 2, Place{"run_a", 0, 0}, d.run.Until
+			spec.Size, spec.RunPosition, spec.Until = 2, RunPosition{"run_a", 0, 0}, d.run.Until
 			d.first.Spec, _ = encode(spec)
 			if _, _, err := NewKeeper(d).Keep(t.Context(), time.Now()); err != nil {
 				t.Fatal(err)
@@ -149,7 +149,7 @@ func TestKeeper_DoesWhatIsDue(t *testing.T) {
 func finalist(t *testing.T, spec Spec) *ktrdr.Operation {
 	t.Helper()
 	z := 3.0
-	tr := whole(t, spec, func(v any) {
+	tr := assessed(t, spec, func(v any) {
 		if a, ok := v.(*Assessment); ok {
 			a.Finalist, a.Verdict = true, evidence.Promising
 			a.Figures = &evidence.Figures{SharpeZ: &z, AlphaZ: &z}
@@ -167,7 +167,7 @@ func TestKeeper_ConfirmsTheFinalistOfAGeneration(t *testing.T) {
 		t.Fatalf("did %q (%v), %v: want it to wait for the confirmation", d.did, did, err)
 	}
 	n := d.confirmed
-	if n == nil || n.Type != ktrdr.AgentConfirm || !n.BackendLocal || n.Run != "run_a" || n.Look == nil {
+	if n == nil || n.Type != ktrdr.AgentConfirm || n.Run != "run_a" || n.Look == nil {
 		t.Fatalf("confirms with %+v", n)
 	}
 	if l := n.Look; l.Kind != ktrdr.LookConfirmation || l.Research != d.finalist.ID || !slices.Equal(l.Markets, []string{"mkt_a"}) {
@@ -262,7 +262,7 @@ func TestLookHash_KnowsOnlyWhatMatters(t *testing.T) {
 	look := evidence.Confirmation{Before: 2}
 	base := hash(c, look)
 	elsewhere := c
-	elsewhere.Research, elsewhere.Place = "op_agent_research_2", Place{"run_b", 4, 1}
+	elsewhere.Research, elsewhere.RunPosition = "op_agent_research_2", RunPosition{"run_b", 4, 1}
 	if hash(elsewhere, look) != base {
 		t.Error("the same look in another run has another hash")
 	}

@@ -12,13 +12,11 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// series names bars.
 type series struct {
 	symbol    string
 	timeframe market.Timeframe
 }
 
-// readBy lists the series that a strategy reads, in its order.
 func readBy(s *strategy.Strategy) (all []series) {
 	for _, symbol := range s.Data.Symbols {
 		for _, tf := range s.Data.Timeframes {
@@ -28,15 +26,6 @@ func readBy(s *strategy.Strategy) (all []series) {
 	return all
 }
 
-// seriesOf names the bars.
-func seriesOf(bars []jobs.Bars) (all []series) {
-	for _, b := range bars {
-		all = append(all, series{b.Symbol, b.Timeframe})
-	}
-	return all
-}
-
-// barsOf picks the series that the named strategy reads, in their order.
 func barsOf(all []jobs.Bars, wanted []series, name string) ([]jobs.Bars, error) {
 	var picked []jobs.Bars
 	var missing []string
@@ -54,8 +43,7 @@ func barsOf(all []jobs.Bars, wanted []series, name string) ([]jobs.Bars, error) 
 	return picked, nil
 }
 
-// trainedOn is what a training was given to read: all that its strategy reads,
-// in its order. So nobody has to read the strategy again.
+// trainedOn is what a training was given to read, in the order of its strategy.
 func trainedOn(training *ktrdr.Operation) ([]jobs.Bars, error) {
 	var spec struct {
 		Bars []jobs.Bars `json:"bars"`
@@ -69,7 +57,6 @@ func trainedOn(training *ktrdr.Operation) ([]jobs.Bars, error) {
 	return spec.Bars, nil
 }
 
-// barsOfSymbols picks the bars of some symbols, in the order of the symbols.
 func barsOfSymbols(all []jobs.Bars, symbols []string) (picked []jobs.Bars) {
 	for _, symbol := range symbols {
 		for _, b := range all {
@@ -81,7 +68,6 @@ func barsOfSymbols(all []jobs.Bars, symbols []string) (picked []jobs.Bars) {
 	return picked
 }
 
-// symbolsOf names the symbols of bars, each once.
 func symbolsOf(bars []jobs.Bars) (list []string) {
 	for _, b := range bars {
 		if !slices.Contains(list, b.Symbol) {

@@ -124,3 +124,11 @@ func newestSpec[T any](tr *tree) (spec T) {
 	}
 	return spec
 }
+
+// seriesOf names the bars.
+func seriesOf(bars []jobs.Bars) (all []series) {
+	for _, b := range bars {
+		all = append(all, series{b.Symbol, b.Timeframe})
+	}
+	return all
+}

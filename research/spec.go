@@ -19,15 +19,15 @@ import (
 // Builtin names the designer and assessor that need no key and no network.
 const Builtin = "builtin"
 
-// Place is where a research stands in its run.
-type Place struct {
+// RunPosition is where a research stands in its run.
+type RunPosition struct {
 	Run        string `json:"run"`
 	Generation int    `json:"generation"`
 	Index      int    `json:"index"` // in its generation
 }
 
 // Key names the place among all.
-func (p Place) Key() string { return fmt.Sprintf("%s/%d/%d", p.Run, p.Generation, p.Index) }
+func (p RunPosition) Key() string { return fmt.Sprintf("%s/%d/%d", p.Run, p.Generation, p.Index) }
 
 // Spec is all that a research needs, pinned when it is created. The result is a
 // function of it and, as far as Horizon reaches, of memory.
@@ -42,7 +42,7 @@ type Spec struct {
 	Seed        uint64 `json:"seed"`
 	RunSeed     uint64 `json:"run_seed"` // that the seeds of a run are made from
 	KernelClass string `json:"kernel_class"`
-	Place
+	RunPosition
 	Size    int       `json:"generation_size"` // of the run's generations
 	Until   time.Time `json:"until,omitzero"`  // no generation of the run starts after this
 	Horizon string    `json:"horizon"`         // which notes of other runs count
@@ -69,14 +69,12 @@ type SymbolMarket struct {
 	Market string `json:"market"`
 }
 
-// legacySpec is what earlier versions wrote into a spec: an operation that they
-// created is still finished.
+// legacySpec is what earlier versions wrote into a spec, which is still finished.
 type legacySpec struct {
 	Trials   *legacyTrials   `json:"trials,omitempty"`
 	Openings json.RawMessage `json:"openings,omitempty"`
 }
 
-// legacyTrials is the number of trials as earlier versions wrote it.
 type legacyTrials struct {
 	Count   int `json:"count"`
 	Planned int `json:"planned"`
@@ -100,7 +98,7 @@ type DesignSpec struct {
 	Understanding designer.Brief `json:"understanding"`
 	Model         string         `json:"model"`
 	Seed          uint64         `json:"seed"`
-	Place
+	RunPosition
 	Horizon string           `json:"horizon"`
 	Bars    []jobs.Bars      `json:"bars"`
 	Sealed  time.Time        `json:"sealed_from,omitzero"` // where the holdout begins
@@ -126,12 +124,12 @@ type Design struct {
 	Hypothesis string           `json:"hypothesis"`
 	Key        string           `json:"key,omitempty"` // identifies what the strategy means
 	Genome     *designer.Genome `json:"genome,omitempty"`
-	Tests      *HypothesisNote  `json:"tests,omitempty"` // what somebody else wanted to know
+	Tests      *HypothesisNote  `json:"tests,omitempty"` // the hypothesis of an earlier research that it tests
 
-	Designer  string     `json:"designer"`            // the model, or Builtin
-	Prompt    string     `json:"prompt,omitempty"`    // and its version, that a model was given
-	Instead   string     `json:"instead,omitempty"`   // why the model that was asked for did not do it
-	Decisions []llm.Step `json:"decisions,omitempty"` // about models, on the way
+	Designer  string          `json:"designer"`            // the model, or Builtin
+	Prompt    string          `json:"prompt,omitempty"`    // and its version, that a model was given
+	Instead   string          `json:"instead,omitempty"`   // why the model that was asked for did not do it
+	Decisions []llm.TraceStep `json:"decisions,omitempty"` // about models, on the way
 }
 
 // AssessmentSpec is all that an assessment needs. Of a research that a gate
@@ -141,14 +139,14 @@ type AssessmentSpec struct {
 	Hypothesis string `json:"hypothesis,omitempty"`
 	Model      string `json:"model"`
 	Seed       uint64 `json:"seed"`
-	Place
+	RunPosition
 	Gates     []GateResult    `json:"gates"`
 	Training  TrainingFigures `json:"training"`
 	Collapsed bool            `json:"collapsed"`
 	Counted   int             `json:"trials_counted"` // trials that the verdict is adjusted for
 	Rules     evidence.Rules  `json:"rules"`
 	Budget    Budget          `json:"budget"`
-	Files     *Exhibits       `json:"files,omitempty"`
+	Files     *AssessedFiles  `json:"files,omitempty"`
 	MadeUp    *bool           `json:"made_up,omitempty"` // prices of the research were made up; nil: not known
 
 	legacySpec
@@ -157,8 +155,8 @@ type AssessmentSpec struct {
 // TrialsCounted is how many trials the verdict is adjusted for.
 func (s AssessmentSpec) TrialsCounted() int { return max(s.Counted, s.trials(), 1) }
 
-// Exhibits are what an assessment looks at.
-type Exhibits struct {
+// AssessedFiles are what an assessment looks at.
+type AssessedFiles struct {
 	Model    ktrdr.Artifact `json:"model"`
 	Backtest ktrdr.Artifact `json:"backtest"`
 	Symbol   string         `json:"symbol,omitempty"` // where one was traded; of several the bars tell
@@ -183,14 +181,13 @@ type Assessment struct {
 	Hypotheses  []Hypothesis      `json:"hypotheses"`        // for the next round
 	MadeUp      *bool             `json:"made_up,omitempty"` // its prices, or some of them, were made up; nil: not known
 
-	Assessor  string     `json:"assessor"` // who worded it: the model, or Builtin
-	Prompt    string     `json:"prompt,omitempty"`
-	Instead   string     `json:"instead,omitempty"`
-	Decisions []llm.Step `json:"decisions,omitempty"`
+	Assessor  string          `json:"assessor"` // who worded it: the model, or Builtin
+	Prompt    string          `json:"prompt,omitempty"`
+	Instead   string          `json:"instead,omitempty"`
+	Decisions []llm.TraceStep `json:"decisions,omitempty"`
 }
 
-// Hypothesis is something to find out. The holdout has no part in it: it is told
-// to whoever designs next.
+// Hypothesis is something to find out. It never tells of the holdout.
 type Hypothesis struct {
 	Text      string `json:"text"`
 	Rationale string `json:"rationale"`
@@ -226,7 +223,7 @@ func (s AssessmentSpec) Validate() error {
 	return errors.Join(require(s.Model != "", "model is empty"), s.check(), s.Rules.Validate())
 }
 
-func (p Place) check() error {
+func (p RunPosition) check() error {
 	return errors.Join(
 		require(p.Run != "", "run is empty"),
 		require(p.Generation >= 0 && p.Index >= 0, "generation %d, index %d: both count from 0", p.Generation, p.Index),
@@ -240,8 +237,7 @@ func require(ok bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// encode writes JSON as it is stored. Markup is not escaped: it would only make
-// a strategy longer.
+// encode writes JSON as it is stored, without escaping markup.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -252,7 +248,6 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// clip shortens a text to a number of bytes and makes it storable.
 func clip(s string, most int) string {
 	return text.Cut(ktrdr.CleanText(s), most)
 }

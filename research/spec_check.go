@@ -12,19 +12,16 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// reading is a strategy as it was read.
 type reading struct {
-	*strategy.Strategy            // which nobody changes
+	*strategy.Strategy            // never changed
 	hash               ktrdr.Hash // its Hash
 	warnings           []strategy.Warning
 }
 
-// strategies are those that were read last: a model that designs one, and
-// whoever asks for one, has it checked before the plan reads it.
+// strategies are those that were read last.
 var strategies recent[reading]
 
-// readStrategy parses a strategy and refuses one that is too long to be carried
-// along. The name is for messages.
+// readStrategy parses a strategy and refuses one that is too long to be stored.
 func readStrategy(text, name string) (reading, error) {
 	r, err := strategies.read([]byte(text), func() (reading, error) {
 		if quoted, err := encode(text); err != nil || len(quoted) > maxStrategy {
@@ -71,7 +68,6 @@ func checkDesign(text string, bars []jobs.Bars) (reading, error) {
 	return s, nil
 }
 
-// mostBars is about how many bars the longest series has.
 func mostBars(bars []jobs.Bars) int {
 	var largest int64
 	for _, b := range bars {
@@ -86,8 +82,7 @@ const (
 	maxCPU    = 24 * time.Hour
 )
 
-// affordable refuses a strategy whose training would take a machine down, or a
-// night, before anything is allocated.
+// affordable refuses a strategy whose training would take too much, before it starts.
 func affordable(s *strategy.Strategy, bars int) error {
 	if err := s.Cost(bars).Check(maxMemory, maxCPU); err != nil {
 		return fmt.Errorf("strategy %s: %w", s.Name, err)
@@ -95,8 +90,7 @@ func affordable(s *strategy.Strategy, bars int) error {
 	return nil
 }
 
-// leastBars is about how many bars the shortest of the series has that a strategy
-// decides at.
+// leastBars is about how many bars the shortest base series of a strategy has.
 func leastBars(s *strategy.Strategy, bars []jobs.Bars) int {
 	least := int64(-1)
 	for _, b := range bars {
@@ -107,14 +101,11 @@ func leastBars(s *strategy.Strategy, bars []jobs.Bars) int {
 	return int(least / barSize)
 }
 
-// fewestSamples is how many must be left in a part of the data: fewer tell
-// nothing.
+// fewestSamples is how many must be left in a part of the data.
 const fewestSamples = 30
 
-// trainable refuses a strategy of whose data purging would leave too little: a
-// sample counts in its part only if its label ends there, before the embargo.
-// How far a zigzag looks nobody knows beforehand. Of fewer bars than any research
-// has it says nothing.
+// trainable refuses a strategy of whose data purging would leave too little: a label
+// must end in its part, before the embargo. A zigzag has no fixed horizon.
 func trainable(s *strategy.Strategy, bars int) error {
 	if bars < minBars/2 {
 		return nil

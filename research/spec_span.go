@@ -9,7 +9,7 @@ import (
 
 // Span is which bars of a series were looked at. The hash says whether they are
 // the very same; the time, whether they are the same bars of the market, however
-// many have come since or were imported anew.
+// many have come since or were imported again.
 type Span struct {
 	Symbol    string           `json:"symbol"`
 	Timeframe market.Timeframe `json:"timeframe"`
@@ -24,7 +24,6 @@ func spanOf(b *market.Bars) Span {
 	return Span{b.Symbol, b.Timeframe, time.Unix(b.Time[0], 0).UTC(), time.Unix(b.Timeframe.End(last), 0).UTC(), b.Hash()}
 }
 
-// begin is the earliest instant of the spans; zero where there is none.
 func begin(spans []Span) (first time.Time) {
 	for _, s := range spans {
 		if first.IsZero() || s.From.Before(first) {

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -27,19 +28,10 @@ const (
 // Phases lists them.
 var Phases = []Phase{Idle, Designing, Training, Backtesting, Assessing, Done}
 
-// phaseOf is the phase that children of a type do the work of.
 func phaseOf(t ktrdr.Type) Phase {
-	switch t {
-	case ktrdr.AgentDesign:
-		return Designing
-	case ktrdr.Training:
-		return Training
-	case ktrdr.Backtesting:
-		return Backtesting
-	case ktrdr.AgentAssessment:
-		return Assessing
-	}
-	return Idle
+	return cmp.Or(map[ktrdr.Type]Phase{
+		ktrdr.AgentDesign: Designing, ktrdr.Training: Training, ktrdr.Backtesting: Backtesting, ktrdr.AgentAssessment: Assessing,
+	}[t], Idle)
 }
 
 // steps is how many phases there are to do, for progress.
@@ -62,10 +54,8 @@ func (p Phase) progress() *ktrdr.Progress {
 	}
 }
 
-// State is what a research remembers: the state of its row, and of every
-// checkpoint of it. What the spec has too is there for who reads a checkpoint
-// alone.
-type State struct {
+// PlanState is what a research remembers: the state of its row and its checkpoints.
+type PlanState struct {
 	Session int64 `json:"session_id"`
 	Phase   Phase `json:"phase"`
 
@@ -75,7 +65,7 @@ type State struct {
 	Hypothesis   string `json:"hypothesis,omitempty"`
 
 	StrategyHash ktrdr.Hash      `json:"strategy_hash,omitzero"` // of what the strategy means
-	Tests        *HypothesisNote `json:"tests,omitempty"`        // what somebody else wanted to know
+	Tests        *HypothesisNote `json:"tests,omitempty"`        // the hypothesis of an earlier research that it tests
 
 	DesignOperation     ktrdr.OperationID `json:"design_operation_id,omitempty"`
 	TrainingOperation   ktrdr.OperationID `json:"training_operation_id,omitempty"`
@@ -90,13 +80,13 @@ type State struct {
 	Seed          uint64 `json:"seed"`
 	Horizon       string `json:"horizon"`
 	Budget        Budget `json:"budget"`
-	Place
+	RunPosition
 }
 
 // stateOf is what a research remembers when it is asked.
-func stateOf(parent ktrdr.Operation, spec *Spec) (State, error) {
+func stateOf(parent ktrdr.Operation, spec *Spec) (PlanState, error) {
 	if len(parent.State) > 0 {
-		var s State
+		var s PlanState
 		if err := json.Unmarshal(parent.State, &s); err != nil {
 			return s, ktrdr.Errorf(ktrdr.CodeCorrupt, "state of %s: %w", parent.ID, err)
 		}
@@ -104,29 +94,35 @@ func stateOf(parent ktrdr.Operation, spec *Spec) (State, error) {
 			return s, nil
 		}
 	}
-	return State{
+	return PlanState{
 		Session: parent.Session, Phase: Idle, TriggerReason: spec.TriggerReason, Brief: clip(spec.Brief, maxText),
-		Seed: spec.Seed, Horizon: spec.Horizon, Budget: spec.Budget, Place: spec.Place,
+		Seed: spec.Seed, Horizon: spec.Horizon, Budget: spec.Budget, RunPosition: spec.RunPosition,
 	}, nil
 }
 
-// enter moves the state into a phase whose work a child does.
-func (s *State) enter(t ktrdr.Type, child ktrdr.OperationID) {
+func (s *PlanState) enter(t ktrdr.Type, child ktrdr.OperationID) {
 	s.Phase = phaseOf(t)
-	switch t {
-	case ktrdr.AgentDesign:
-		s.DesignOperation = child
-	case ktrdr.Training:
-		s.TrainingOperation = child
-	case ktrdr.Backtesting:
-		s.BacktestOperation = child
-	case ktrdr.AgentAssessment:
-		s.AssessmentOperation = child
+	*s.child() = child
+}
+
+// child is the operation that does the work of the phase.
+func (s *PlanState) child() *ktrdr.OperationID {
+	switch s.Phase {
+	case Designing:
+		return &s.DesignOperation
+	case Training:
+		return &s.TrainingOperation
+	case Backtesting:
+		return &s.BacktestOperation
+	case Assessing:
+		return &s.AssessmentOperation
+	case Idle, Done:
 	}
+	return new(ktrdr.OperationID)
 }
 
 // gate notes what a gate said. A gate that is asked again says the same.
-func (s *State) gate(r GateResult) {
+func (s *PlanState) gate(r GateResult) {
 	for i := range s.Gates {
 		if s.Gates[i].Gate == r.Gate {
 			s.Gates[i] = r
@@ -137,7 +133,7 @@ func (s *State) gate(r GateResult) {
 }
 
 // refusal is the gate that let the research go no further; nil if none did.
-func (s *State) refusal() *GateResult {
+func (s *PlanState) refusal() *GateResult {
 	for i := range s.Gates {
 		if !s.Gates[i].Passed {
 			return &s.Gates[i]
@@ -146,19 +142,16 @@ func (s *State) refusal() *GateResult {
 	return nil
 }
 
-// epochOf is the epoch that a training has come to, as its progress tells.
 func epochOf(child *ktrdr.Operation) int {
-	var f jobs.Figures
+	var f jobs.ProgressContext
 	if json.Unmarshal(child.Progress.Context, &f) != nil {
 		return 0
 	}
 	return f.Epoch
 }
 
-// childID names the attempt'th child of a type. A plan may be asked any number
-// of times; the name makes sure that it means the same child each time, and lets
-// it write the name down before the child exists. The stamp is the parent's; the
-// tail is made of the parent's session, which no other research has.
+// childID names the attempt'th child of a type, the same each time a plan is asked. The
+// stamp is the parent's; the tail is made of its session, which is unique.
 func childID(parent *ktrdr.Operation, t ktrdr.Type, attempt int) ktrdr.OperationID {
 	tail := uint32(parent.Session)*0x9e3779b1 + uint32(attempt)*0x85ebca6b // odd factors: neighbours do not meet
 	if parent.Session == 0 {

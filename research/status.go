@@ -58,7 +58,7 @@ type Active struct {
 	Brief     string            `json:"brief,omitempty"`
 	Seed      uint64            `json:"seed"`
 	MadeUp    *bool             `json:"made_up"` // its prices, or some of them, were made up; null: not known
-	Place
+	RunPosition
 	Child     ktrdr.OperationID `json:"child_operation_id,omitempty"` // that does the work of the phase
 	Progress  *ktrdr.Progress   `json:"child_progress,omitempty"`
 	CreatedAt time.Time         `json:"created_at"`
@@ -107,7 +107,6 @@ func StatusOf(s Snapshot) Status {
 	return st
 }
 
-// lastingRuns are those that start more generations, oldest first.
 func lastingRuns(s *Snapshot) []Lasting {
 	list := []Lasting{}
 	for _, r := range s.Runs {
@@ -125,37 +124,21 @@ func active(op ktrdr.Operation, s *Snapshot) Active {
 	}
 	var waits Listing
 	if json.Unmarshal(op.Metadata, &waits) == nil { // what cannot be read is left out
-		a.Brief, a.Strategy, a.Seed, a.MadeUp, a.Place = waits.Brief, waits.Strategy, waits.Seed, waits.MadeUp, waits.Place
+		a.Brief, a.Strategy, a.Seed, a.MadeUp, a.RunPosition = waits.Brief, waits.Strategy, waits.Seed, waits.MadeUp, waits.RunPosition
 	}
 	if op.Status != ktrdr.Pending && !op.StartedAt.IsZero() && s.Now.After(op.StartedAt) {
 		a.Seconds = s.Now.Sub(op.StartedAt).Seconds()
 	}
-	var state State
+	var state PlanState
 	if json.Unmarshal(op.State, &state) != nil {
 		return a
 	}
 	a.Strategy = cmp.Or(state.StrategyName, a.Strategy)
-	a.Child = state.child()
+	a.Child = *state.child()
 	if c, ok := s.Children[a.Child]; ok {
 		a.Progress = &c.Progress
 	}
 	return a
-}
-
-// child is the operation that does the work of the phase.
-func (s State) child() ktrdr.OperationID {
-	switch s.Phase {
-	case Designing:
-		return s.DesignOperation
-	case Training:
-		return s.TrainingOperation
-	case Backtesting:
-		return s.BacktestOperation
-	case Assessing:
-		return s.AssessmentOperation
-	case Idle, Done:
-	}
-	return ""
 }
 
 func cycle(op ktrdr.Operation) *Cycle {

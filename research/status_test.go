@@ -38,7 +38,7 @@ func TestStatus_ShowsAllAndThePhaseOfTheNewest(t *testing.T) {
 	waits := ktrdr.Operation{
 		ID: "op_waits", Status: ktrdr.Pending, Session: 3, Metadata: json.RawMessage(`{"brief":"later","seed":4,"run":"r","generation":1}`),
 	}
-	last := whole(t, someSpec(t), nil)
+	last := assessed(t, someSpec(t), nil)
 	child := *older.newest()
 	child.Progress.Percentage = 40
 	st := StatusOf(Snapshot{
@@ -73,7 +73,7 @@ func TestStatus_ShowsTheRunsThatLast(t *testing.T) {
 	later := now.Add(time.Hour)
 	st := StatusOf(Snapshot{Now: now, Runs: []ktrdr.OpenRun{
 		run("night", later, ktrdr.RunRunning, 4, 2), run("once", time.Time{}, ktrdr.RunRunning, 1, 1), run("nearly", now, ktrdr.RunRunning, 3, 1),
-		run("stopped", later, ktrdr.RunCancelled, 2, 1), run("hopeless", later, ktrdr.RunGivenUp, 2, 0),
+		run("stopped", later, ktrdr.RunCancelled, 2, 1), run("given_up", later, ktrdr.RunGivenUp, 2, 0),
 		run("new", later, ktrdr.RunRunning, 0, 0),
 	}})
 	want := []Lasting{{"night", later, 3, 2}, {"new", later, 0, 0}}

@@ -2,8 +2,7 @@ package research
 
 import "github.com/ktrdr/ktrdr"
 
-// Triggered is the answer to a request for researches. The first of them is
-// named at the top, for who asked for one.
+// Triggered is the answer to a request for researches, with the first at the top.
 type Triggered struct {
 	Operation  ktrdr.OperationID   `json:"operation_id"`
 	Session    int64               `json:"session_id"`
@@ -15,6 +14,8 @@ type Triggered struct {
 	Warnings   []string            `json:"warnings,omitempty"`
 
 	NotUnderstood []string `json:"not_understood,omitempty"` // content words of the brief that had no effect
+
+	Replayed bool `json:"-"` // all of them were created by an earlier request with the same key
 }
 
 // TriggeredResearch is one of them.

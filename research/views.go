@@ -44,8 +44,7 @@ func (v Views) Budget(ctx context.Context) (BudgetStatus, error) {
 	return BudgetStatus{Limit: v.Daily.USD(), Spent: spent.Today.USD(), Remaining: max(v.Daily-spent.Today, 0).USD()}, nil
 }
 
-// Status is how research stands. It lists so many at most of those that wait for
-// their turn.
+// Status is how research stands, with a bounded number of those that wait.
 func (v Views) Status(ctx context.Context, waiting int) (Status, error) {
 	s := Snapshot{Children: map[ktrdr.OperationID]ktrdr.Operation{}, Now: time.Now()}
 	var err error
@@ -72,10 +71,10 @@ func (v Views) Status(ctx context.Context, waiting int) (Status, error) {
 
 // MemoryQuery says which part of memory is wanted.
 type MemoryQuery struct {
-	Kind   string // experiments, hypotheses or trials
-	Run    string // empty means all
-	Limit  int
-	Cursor string
+	Kind   string `query:"kind" oneof:"experiments,hypotheses,trials" doc:"by default experiments"`
+	Run    string `query:"run" doc:"only those of this run"`
+	Limit  int    `query:"limit" doc:"entries of a page, 1 to 1000"`
+	Cursor string `query:"cursor" doc:"next_cursor of the page before"`
 }
 
 // MemoryPage is a page of what researches left. The list of the kind that was asked
@@ -98,7 +97,7 @@ type HypothesisRow struct {
 type ExperimentRow struct {
 	Operation ktrdr.OperationID `json:"operation_id"`
 	At        time.Time         `json:"at"`
-	Place
+	RunPosition
 
 	Strategy   string         `json:"strategy_name,omitempty"`
 	Status     Outcome        `json:"status"` // completed, gate_rejected, failed
@@ -124,8 +123,7 @@ type ExperimentRow struct {
 	Note  json.RawMessage `json:"note,omitempty"`  // strategy, hypotheses, hashes
 }
 
-// TestEvidence stands beside every figure of the test part, which the search has
-// chosen by. All of it is empty where there was no verdict.
+// TestEvidence stands beside every figure of the test part; empty without a verdict.
 type TestEvidence struct {
 	TestSharpe *float64 `json:"test_sharpe"` // per year, net of costs
 	Alpha      *float64 `json:"alpha"`       // per year: the return that buy-and-hold does not explain
@@ -138,8 +136,7 @@ type TestEvidence struct {
 	CostBelowDefault bool `json:"cost_below_default"` // below the default costs of the symbol's asset class
 }
 
-// Memory returns a page of one kind of what researches left, newest first, and
-// where the next begins.
+// Memory returns a page of one kind of notes, newest first, and the next cursor.
 func (v Views) Memory(ctx context.Context, q MemoryQuery) (MemoryPage, string, error) {
 	counts, err := v.Engine.CountNotes(ctx, ktrdr.NoteQuery{Run: q.Run})
 	if err != nil {
@@ -202,7 +199,6 @@ func (v Views) hypotheses(ctx context.Context, q MemoryQuery) ([]HypothesisRow, 
 	return list, nil
 }
 
-// experiments makes rows of records, each with its row of the ledger.
 func (v Views) experiments(ctx context.Context, records []Record) ([]ExperimentRow, error) {
 	list := make([]ExperimentRow, len(records))
 	if len(records) == 0 {
@@ -222,7 +218,7 @@ func (v Views) experiments(ctx context.Context, records []Record) ([]ExperimentR
 	}
 	for i, r := range records {
 		e := ExperimentRow{
-			Operation: r.Operation, At: r.At, Place: r.Place,
+			Operation: r.Operation, At: r.At, RunPosition: r.RunPosition,
 			Strategy: r.Name, Status: r.Status, Verdict: r.Verdict, Rung: r.Rung, Summary: r.Summary,
 			GateReason: r.GateReason, Error: r.Error,
 		}
@@ -241,7 +237,7 @@ func (v Views) experiments(ctx context.Context, records []Record) ([]ExperimentR
 
 // evidenceOf is the evidence in the figures of a research. A research that
 // a gate rejected has no verdict, but its backtest measured the same test part.
-func evidenceOf(f *Figures) TestEvidence {
+func evidenceOf(f *BacktestFigures) TestEvidence {
 	if f == nil {
 		return TestEvidence{}
 	}
@@ -261,8 +257,8 @@ func (v Views) Research(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operat
 	return op, err
 }
 
-// Experiment returns all that is remembered of a research; CodeNotFound. Of one that failed and was
-// resumed the newest note counts.
+// Experiment returns all that is remembered of a research, by its newest note;
+// CodeNotFound.
 func (v Views) Experiment(ctx context.Context, id ktrdr.OperationID) (ExperimentRow, error) {
 	op, err := v.Research(ctx, id)
 	if err != nil {
@@ -286,5 +282,4 @@ func (v Views) Experiment(ctx context.Context, id ktrdr.OperationID) (Experiment
 	return e, nil
 }
 
-// mostRows bounds how many rows are read at once.
 const mostRows = 1000

@@ -29,7 +29,7 @@ import (
 // OPEN or CLOSED is that, whatever it would do itself.
 //
 // A call through a closed breaker takes no lock. The state is an immutable
-// value behind a pointer; whoever changes it holds mu and begins a new era.
+// value behind a pointer. A change is made under mu and begins a new era.
 // Calls that were let through in an older era decide nothing when they end:
 // what a provider did before it was closed again is no news.
 type Breaker struct {
@@ -153,7 +153,7 @@ func (b *Breaker) judge(c *call, err error, failed, slow bool) {
 }
 
 // reasonToOpen says why a closed breaker opens now, or "".
-func (b *Breaker) reasonToOpen(last Kind) string {
+func (b *Breaker) reasonToOpen(last ErrorKind) string {
 	c := b.config
 	if n := b.streak.Load(); c.FailureThreshold > 0 && n >= int64(c.FailureThreshold) {
 		return fmt.Sprintf("%d failures in a row, the last one %s", n, last)

@@ -48,7 +48,7 @@ func TestBreaker_OneIsNotTheOther(t *testing.T) {
 
 func TestBreaker_CallersOwnTroubleCountsAsNothing(t *testing.T) {
 	b := registry(t, resilience.RegistryConfig{}).Breaker(ktrdr.ScopeProvider, "x")
-	for _, kind := range []resilience.Kind{
+	for _, kind := range []resilience.ErrorKind{
 		resilience.KindCancelled, resilience.KindInvalid, resilience.KindRefused, resilience.KindBudget,
 		resilience.KindOpen,
 	} {
@@ -129,7 +129,7 @@ func TestBreaker_ForgetsWhatIsOlderThanItsWindow(t *testing.T) {
 			t.Errorf("%d failures within the window, want 9", got)
 		}
 		time.Sleep(30 * time.Second)
-		if got := b.Status().Figures; got != (resilience.Figures{}) {
+		if got := b.Status().CallStats; got != (resilience.CallStats{}) {
 			t.Errorf("figures %+v after the window, want none", got)
 		}
 		call(b, timedOut)
@@ -342,7 +342,7 @@ func TestPermit_CountsOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if got := b.Status(); got.Calls != 1 || got.Streak != 1 || got.InFlight != 0 {
-		t.Errorf("%+v, want one failure", got.Figures)
+		t.Errorf("%+v, want one failure", got.CallStats)
 	}
 	resilience.Permit{}.Done(0, timedOut) // of a call that was refused
 }

@@ -15,15 +15,9 @@ type RetryBudget struct {
 	Least  int           // retries that are always allowed in a window; 0 means 3
 	Window time.Duration // 0 means a minute
 
-	mu    sync.Mutex
-	start time.Time
-	slots [budgetSlots]struct {
-		n              int64 // which slot of all time it counts
-		calls, retries int
-	}
+	mu     sync.Mutex
+	counts window // a retry counts as a call that failed
 }
-
-const budgetSlots = 10
 
 // call counts a first try.
 func (b *RetryBudget) call() {
@@ -32,7 +26,16 @@ func (b *RetryBudget) call() {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.slots[b.slot()].calls++
+	w := b.window()
+	w.add(&w.shards[0], false, false)
+}
+
+// window is ready to count. Its caller holds mu.
+func (b *RetryBudget) window() *window {
+	if b.counts.start.IsZero() {
+		b.counts.init(cmp.Or(b.Window, time.Minute))
+	}
+	return &b.counts
 }
 
 // retry takes a retry out of the budget, if there is one left.
@@ -42,32 +45,12 @@ func (b *RetryBudget) retry() bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.slot()
-	newest := b.slots[now].n
-	var calls, retries int
-	for _, s := range b.slots {
-		if newest-s.n < budgetSlots {
-			calls += s.calls
-			retries += s.retries
-		}
-	}
-	allowed := max(float64(cmp.Or(b.Least, 3)), cmp.Or(b.Share, 0.2)*float64(calls))
-	if !(float64(retries+1) <= allowed) { // a share that is no number allows nothing
+	w := b.window()
+	sum := w.figures()
+	allowed := max(float64(cmp.Or(b.Least, 3)), cmp.Or(b.Share, 0.2)*float64(sum.Calls-sum.Failures))
+	if !(float64(sum.Failures+1) <= allowed) { // a share that is no number allows nothing
 		return false
 	}
-	b.slots[now].retries++
+	w.add(&w.shards[0], true, false)
 	return true
-}
-
-// slot returns the index of the present slot, emptied if it is a new one.
-func (b *RetryBudget) slot() int {
-	if b.start.IsZero() {
-		b.start = time.Now()
-	}
-	n := int64(time.Since(b.start) / max(cmp.Or(b.Window, time.Minute)/budgetSlots, 1))
-	i := int(n % budgetSlots)
-	if s := &b.slots[i]; s.n != n {
-		s.n, s.calls, s.retries = n, 0, 0
-	}
-	return i
 }

@@ -14,7 +14,7 @@ type BreakerConfig struct {
 	FailureThreshold int           // failures in a row that open it; 5
 	Recovery         time.Duration // before the first probe; 60 s
 	Probes           int           // that must succeed, one at a time, to close it; 3
-	ProbeTimeout     time.Duration // after which a probe that never came back stands in nobody's way; 5 min
+	ProbeTimeout     time.Duration // after which a probe that never came back is given up; 5 min
 
 	Window      time.Duration // over which rates are taken; 2 min
 	MinCalls    int           // in the window, before a rate says anything; 10

@@ -49,10 +49,9 @@ type LevelChange struct {
 const maxHistory = 100
 
 // Degradation sheds what the system can do without while parts of it are ill,
-// so that the rest goes on. Those who offer a feature ask Allows and obey.
+// so that the rest goes on. Code that offers a feature asks Allows first.
 //
-// It needs no goroutine: a better level that has been earned is taken when
-// somebody next asks or reports.
+// It needs no goroutine: a better level is taken at the next question or report.
 type Degradation struct {
 	config DegradationConfig
 	first  map[Feature]Level // the best level that sheds it
@@ -123,8 +122,8 @@ func (c DegradationConfig) validate() error {
 	return nil
 }
 
-// Report tells how a service is. An unknown service or health is CodeInvalid: a
-// report that went nowhere would be a service that nobody watches.
+// Report tells how a service is. An unknown service or health is CodeInvalid: else a
+// misspelled service would not be watched.
 func (d *Degradation) Report(service string, h Health) error {
 	if _, known := h.value(); !known {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "service %s cannot be %q: say %s, %s, %s or %s",
@@ -161,16 +160,12 @@ func (d *Degradation) Allows(f Feature) error {
 	if !ok || shed.worse(level) {
 		return nil
 	}
-	return ktrdr.Errorf(ktrdr.CodeUnavailable, "%s is switched off while the service is %s (%s); it returns by itself", f, level, d.ailments())
-}
-
-// ailments names the services that are not well.
-func (d *Degradation) ailments() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.ill()
+	return ktrdr.Errorf(ktrdr.CodeUnavailable, "%s is switched off while the service is %s (%s); it returns by itself", f, level, d.ill())
 }
 
+// ill names the services that are not well. Its caller holds mu.
 func (d *Degradation) ill() string {
 	var ill []string
 	for _, s := range d.config.Services {

@@ -50,10 +50,10 @@ func TestDegradation_LevelFollowsTheServices(t *testing.T) {
 			map[string]resilience.Health{"openai": resilience.HealthDown, "anthropic": resilience.HealthDown},
 			resilience.Minimal,
 		},
-		"store has trouble":            {map[string]resilience.Health{"store": resilience.HealthDegraded}, resilience.Degraded},
-		"store down":                   {map[string]resilience.Health{"store": resilience.HealthDown}, resilience.Offline},
-		"compute down":                 {map[string]resilience.Health{"compute": resilience.HealthDown}, resilience.Offline},
-		"nobody knows of one provider": {map[string]resilience.Health{"openai": resilience.HealthUnknown}, resilience.Degraded},
+		"store has trouble":       {map[string]resilience.Health{"store": resilience.HealthDegraded}, resilience.Degraded},
+		"store down":              {map[string]resilience.Health{"store": resilience.HealthDown}, resilience.Offline},
+		"compute down":            {map[string]resilience.Health{"compute": resilience.HealthDown}, resilience.Offline},
+		"one provider is unknown": {map[string]resilience.Health{"openai": resilience.HealthUnknown}, resilience.Degraded},
 		"everything has trouble": {map[string]resilience.Health{
 			"store": resilience.HealthDegraded, "compute": resilience.HealthDegraded,
 			"openai": resilience.HealthDegraded, "anthropic": resilience.HealthDegraded,
@@ -117,7 +117,7 @@ func TestDegradation_WorseAtOnceBetterAfterAWhile(t *testing.T) {
 		}
 		report(t, d, "openai", resilience.HealthGood)
 		time.Sleep(20 * time.Second)
-		report(t, d, "openai", resilience.HealthDown) // flaps: the wait begins anew
+		report(t, d, "openai", resilience.HealthDown) // flaps: the wait begins again
 		report(t, d, "openai", resilience.HealthGood)
 		time.Sleep(30*time.Second - 1)
 		if got := d.Level(); got != resilience.Degraded {
@@ -168,7 +168,7 @@ func TestDegradation_NearALimitItDoesNotFlap(t *testing.T) {
 func TestDegradation_BeginsWithWhatIsKnown(t *testing.T) {
 	d := degradation(t, resilience.DegradationConfig{Services: []resilience.Service{{Name: "store", Critical: true}}})
 	if got := d.Level(); got != resilience.Degraded {
-		t.Errorf("%s while nobody knows anything, want DEGRADED", got)
+		t.Errorf("%s while nothing is known, want DEGRADED", got)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 var errPanicked = errors.New("the call panicked")
 
 // Do calls fn if every breaker allows it, and tells each how it ended. When one
-// refuses, those before it are left as if nobody had asked. A panic counts as a
+// refuses, those before it count no call. A panic counts as a
 // failure and goes on.
 func Do(ctx context.Context, breakers []*Breaker, fn func(context.Context) error) error {
 	if ctx.Err() != nil {

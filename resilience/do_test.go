@@ -27,7 +27,7 @@ func TestDo_AllMustAllow(t *testing.T) {
 			t.Errorf("err = %v, want the provider's breaker", err)
 		}
 		if s := cluster.Status(); s.Calls != 0 || s.InFlight != 0 {
-			t.Errorf("%+v: a call that was never made was counted", s.Figures)
+			t.Errorf("%+v: a call that was never made was counted", s.CallStats)
 		}
 		if !call(agent, nil) {
 			t.Error("the probe that was given back is still taken")
@@ -48,7 +48,7 @@ func TestDo_TellsEveryBreakerHowItEnded(t *testing.T) {
 		}
 		for _, b := range all {
 			if s := b.Status(); s.Failures != 1 || s.Slow != 1 || s.InFlight != 0 {
-				t.Errorf("%s counts %+v, want one slow failure", b.Name(), s.Figures)
+				t.Errorf("%s counts %+v, want one slow failure", b.Name(), s.CallStats)
 			}
 		}
 	})
@@ -65,7 +65,7 @@ func TestDo_PanicIsAFailureAndGoesOn(t *testing.T) {
 		_ = resilience.Do(t.Context(), []*resilience.Breaker{b}, func(context.Context) error { panic("boom") })
 	}()
 	if s := b.Status(); s.Failures != 1 || s.InFlight != 0 {
-		t.Errorf("%+v, want one failure and nothing in flight", s.Figures)
+		t.Errorf("%+v, want one failure and nothing in flight", s.CallStats)
 	}
 }
 

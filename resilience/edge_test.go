@@ -135,7 +135,7 @@ func TestErrors_SayWhatIsKnown(t *testing.T) {
 		},
 		"breaker x is being probed by another call":    &resilience.OpenError{Name: "x", State: ktrdr.BreakerHalfOpen},
 		"breaker x is open until 2024-01-02T03:04:05Z": &resilience.OpenError{Name: "x", State: ktrdr.BreakerOpen, RetryAt: at},
-		"breaker x is to be probed, and the store does not say by whom: down": &resilience.OpenError{
+		"breaker x is to be probed, and the store does not say by which backend: down": &resilience.OpenError{
 			Name: "x", State: ktrdr.BreakerHalfOpen, Err: errors.New("down"),
 		},
 	} {

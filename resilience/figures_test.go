@@ -44,12 +44,12 @@ func TestBreaker_NoCountIsLostAmongManyCallers(t *testing.T) {
 			call(b, nil)
 		}
 	})
-	if f := b.Status().Figures; f.Calls != calls || f.Failures != calls/4 || f.FailureRate != 0.25 || f.InFlight != 0 {
+	if f := b.Status().CallStats; f.Calls != calls || f.Failures != calls/4 || f.FailureRate != 0.25 || f.InFlight != 0 {
 		t.Errorf("%+v, want %d calls of which a quarter failed, and none in flight", f, calls)
 	}
 }
 
-// What is promised of the waits is what happens when nobody sets anything.
+// The promised waits are those of the defaults.
 func TestRetry_AWaitIsAQuarterMoreOrLess(t *testing.T) {
 	for name, c := range map[string]struct {
 		rand float64

@@ -112,7 +112,7 @@ func (b *Breaker) obey(row ktrdr.Breaker, until time.Time, change ktrdr.BreakerC
 	b.owner.queue(change)
 }
 
-// words checks who decided and why. A decision that nobody answers for is none.
+// words checks who decided and why. A decision needs a person who answers for it.
 func words(by, why string) (string, string, error) {
 	by, why = strings.TrimSpace(ktrdr.CleanText(by)), strings.TrimSpace(ktrdr.CleanText(why))
 	switch {
@@ -135,4 +135,19 @@ func (r *Registry) notFound(name string) error {
 		return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no breaker %q, and no other yet: each appears with its first call", name)
 	}
 	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no breaker %q; %s", name, text.Choices(name, names))
+}
+
+// HumanDecision is what a person decides about a breaker.
+type HumanDecision struct {
+	State ktrdr.BreakerState `json:"state,omitempty"` // of force: OPEN, CLOSED, or empty for automatic
+	By    string             `json:"by"`
+	Why   string             `json:"why"`
+}
+
+// Decided is a breaker as a person's decision left it.
+type Decided struct {
+	ktrdr.Breaker
+	// InTheWay names the others that the same calls pass and that are not
+	// closed: a provider's, the cluster of its host, and the other way round.
+	InTheWay []string `json:"in_the_way,omitempty"`
 }

@@ -62,12 +62,12 @@ func TestForce_RefusesWhatIsNoDecision(t *testing.T) {
 		code    ktrdr.Code
 		says    string
 	}{
-		"nobody decides":          {"provider:x", ktrdr.BreakerOpen, " ", "because", ktrdr.CodeInvalid, "who"},
-		"for no reason":           {"provider:x", ktrdr.BreakerOpen, "ann", "\t", ktrdr.CodeInvalid, "why"},
-		"with too many words":     {"provider:x", ktrdr.BreakerOpen, "ann", strings.Repeat("a", 501), ktrdr.CodeInvalid, "500"},
-		"to what nobody can be":   {"provider:x", ktrdr.BreakerHalfOpen, "ann", "because", ktrdr.CodeInvalid, "CLOSED"},
-		"gives back what is free": {"provider:x", "", "ann", "because", ktrdr.CodeConflict, "not forced"},
-		"what is not there":       {"x", ktrdr.BreakerOpen, "ann", "because", ktrdr.CodeNotFound, "agent:designer, provider:x"},
+		"no person decides":         {"provider:x", ktrdr.BreakerOpen, " ", "because", ktrdr.CodeInvalid, "who"},
+		"for no reason":             {"provider:x", ktrdr.BreakerOpen, "ann", "\t", ktrdr.CodeInvalid, "why"},
+		"with too many words":       {"provider:x", ktrdr.BreakerOpen, "ann", strings.Repeat("a", 501), ktrdr.CodeInvalid, "500"},
+		"to a state it cannot have": {"provider:x", ktrdr.BreakerHalfOpen, "ann", "because", ktrdr.CodeInvalid, "CLOSED"},
+		"gives back what is free":   {"provider:x", "", "ann", "because", ktrdr.CodeConflict, "not forced"},
+		"what is not there":         {"x", ktrdr.BreakerOpen, "ann", "because", ktrdr.CodeNotFound, "agent:designer, provider:x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.Force(t.Context(), c.name, c.to, c.by, c.why)

@@ -14,32 +14,32 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Kind is what went wrong with a call, as far as retries and breakers must
+// ErrorKind is what went wrong with a call, as far as retries and breakers must
 // know. It is told from types, HTTP status and the provider's own code. The
 // text of an error decides nothing: texts change, and "information" contains
 // "format".
-type Kind string
+type ErrorKind string
 
 // The kinds.
 const (
-	KindRateLimited Kind = "rate_limited" // too many calls of ours
-	KindOverloaded  Kind = "overloaded"   // too many calls of everybody
-	KindTimeout     Kind = "timeout"      // no answer in time
-	KindUnreachable Kind = "unreachable"  // not connected, or cut off within the answer
-	KindServer      Kind = "server"       // 5xx
-	KindAuth        Kind = "auth"         // the key, or the account behind it, is not accepted
-	KindInvalid     Kind = "invalid"      // the request is wrong and will stay so
-	KindRefused     Kind = "refused"      // the provider's policy does not allow the content
-	KindGarbage     Kind = "garbage"      // there is an answer, and it cannot be read
-	KindBudget      Kind = "budget"       // our own money is used up
-	KindCancelled   Kind = "cancelled"    // somebody asked for it
-	KindOpen        Kind = "breaker_open" // a breaker did not let it through
-	KindUnknown     Kind = "unknown"
+	KindRateLimited ErrorKind = "rate_limited" // too many calls of ours
+	KindOverloaded  ErrorKind = "overloaded"   // too many calls of everybody
+	KindTimeout     ErrorKind = "timeout"      // no answer in time
+	KindUnreachable ErrorKind = "unreachable"  // not connected, or cut off within the answer
+	KindServer      ErrorKind = "server"       // 5xx
+	KindAuth        ErrorKind = "auth"         // the key, or the account behind it, is not accepted
+	KindInvalid     ErrorKind = "invalid"      // the request is wrong and will stay so
+	KindRefused     ErrorKind = "refused"      // the provider's policy does not allow the content
+	KindGarbage     ErrorKind = "garbage"      // there is an answer, and it cannot be read
+	KindBudget      ErrorKind = "budget"       // our own money is used up
+	KindCancelled   ErrorKind = "cancelled"    // a person or a program asked for it
+	KindOpen        ErrorKind = "breaker_open" // a breaker did not let it through
+	KindUnknown     ErrorKind = "unknown"
 )
 
 // Error is an error whose kind is known.
 type Error struct {
-	Kind         Kind
+	Kind         ErrorKind
 	Status       int           // of HTTP; 0 for none
 	ProviderCode string        // the provider's own word for it; empty for none
 	RetryAfter   time.Duration // how long the provider asks us to wait; 0 for nothing said
@@ -69,7 +69,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf returns the kind of err: its own if it is an *Error, else what its
 // type tells, else KindUnknown. It returns "" for nil.
-func KindOf(err error) Kind {
+func KindOf(err error) ErrorKind {
 	if err == nil {
 		return ""
 	}
@@ -89,7 +89,7 @@ func KindOf(err error) Kind {
 }
 
 // kindOfCode places our own errors, which a call may end with as well.
-func kindOfCode(c ktrdr.Code) Kind {
+func kindOfCode(c ktrdr.Code) ErrorKind {
 	switch c {
 	case ktrdr.CodeCancelled, ktrdr.CodeStaleEpoch:
 		return KindCancelled
@@ -111,7 +111,7 @@ var cutOff = []error{
 	syscall.EHOSTUNREACH, syscall.ENETUNREACH,
 }
 
-func kindOfType(err error) Kind {
+func kindOfType(err error) ErrorKind {
 	if errors.Is(err, context.Canceled) {
 		return KindCancelled
 	}
@@ -135,7 +135,7 @@ func kindOfType(err error) Kind {
 
 // kindOfProviderCode holds the words of providers that say more than the
 // status they come with: OpenAI answers 429 also when there is no money.
-var kindOfProviderCode = map[string]Kind{
+var kindOfProviderCode = map[string]ErrorKind{
 	"rate_limit_error":    KindRateLimited,
 	"rate_limit_exceeded": KindRateLimited,
 
@@ -165,7 +165,7 @@ const statusOverloaded = 529 // Anthropic's
 
 // Classify tells the kind of an answer that is no success. A provider code
 // that we know wins over the status.
-func Classify(status int, providerCode string) Kind {
+func Classify(status int, providerCode string) ErrorKind {
 	if k, ok := kindOfProviderCode[providerCode]; ok {
 		return k
 	}
@@ -190,7 +190,7 @@ func Classify(status int, providerCode string) Kind {
 
 // Retryable says whether the same call may succeed a moment later. What is
 // unknown is not tried again: it may have had an effect.
-func (k Kind) Retryable() bool {
+func (k ErrorKind) Retryable() bool {
 	switch k {
 	case KindRateLimited, KindOverloaded, KindTimeout, KindUnreachable, KindServer, KindGarbage:
 		return true
@@ -201,27 +201,10 @@ func (k Kind) Retryable() bool {
 // Trips says whether such an end speaks against the one who was called. The
 // caller's own mistakes, wishes and lack of money do not, nor does a breaker
 // that stood in between.
-func (k Kind) Trips() bool {
+func (k ErrorKind) Trips() bool {
 	switch k {
 	case "", KindCancelled, KindInvalid, KindRefused, KindBudget, KindOpen:
 		return false
 	}
 	return true
-}
-
-// Code places k in the one taxonomy, which knows class, severity and whether
-// to try again. A provider that does not accept our key is not a client
-// without a token: it is a failure of the work.
-func (k Kind) Code() ktrdr.Code {
-	switch k {
-	case KindRateLimited, KindOverloaded, KindTimeout, KindUnreachable, KindServer, KindGarbage, KindOpen:
-		return ktrdr.CodeUnavailable
-	case KindInvalid:
-		return ktrdr.CodeInvalid
-	case KindBudget:
-		return ktrdr.CodeBudget
-	case KindCancelled:
-		return ktrdr.CodeCancelled
-	}
-	return ktrdr.CodeFailed
 }

@@ -21,7 +21,7 @@ func TestKindOf_GoesByType(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	for name, c := range map[string]struct {
 		err  error
-		want resilience.Kind
+		want resilience.ErrorKind
 	}{
 		"nothing":                    {nil, ""},
 		"its own kind, deep inside":  {fmt.Errorf("design: %w", &resilience.Error{Kind: resilience.KindRefused}), resilience.KindRefused},
@@ -57,19 +57,19 @@ func TestKindOf_ConnectionsThatReallyBreak(t *testing.T) {
 	hang := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer hang.Close()
 	defer close(release)
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody.Close()
+	closed.Close()
 
 	for name, c := range map[string]struct {
 		url  string
-		want resilience.Kind
+		want resilience.ErrorKind
 	}{
 		"hung up within the answer": {hangUp.URL, resilience.KindUnreachable},
 		"no answer in time":         {hang.URL, resilience.KindTimeout},
-		"nobody listens":            {"http://" + nobody.Addr().String(), resilience.KindUnreachable},
+		"no server listens":         {"http://" + closed.Addr().String(), resilience.KindUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := http.Client{Timeout: 50 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -91,7 +91,7 @@ func TestClassify_ProviderCodeWinsOverStatus(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		code   string
-		want   resilience.Kind
+		want   resilience.ErrorKind
 	}{
 		"too many calls":                   {429, "", resilience.KindRateLimited},
 		"too many calls, in words":         {429, "rate_limit_error", resilience.KindRateLimited},
@@ -119,18 +119,12 @@ func TestClassify_ProviderCodeWinsOverStatus(t *testing.T) {
 	}
 }
 
-// Every kind, with what follows from it. Code, class, severity and whether an
-// operation may be tried again later come from the one taxonomy.
-func TestKind_HasOnePlaceInTheTaxonomy(t *testing.T) {
-	type follows struct {
-		retry, trips bool
-		code         ktrdr.Code
-		class        ktrdr.Class
-		severity     ktrdr.Severity
-	}
-	transient := follows{true, true, ktrdr.CodeUnavailable, ktrdr.Transient, ktrdr.SeverityWarning}
-	failed := follows{false, true, ktrdr.CodeFailed, ktrdr.Permanent, ktrdr.SeverityError}
-	for kind, want := range map[resilience.Kind]follows{
+// Every kind, with whether it is tried again and whether it speaks against the one
+// called.
+func TestKind_SaysWhetherToRetryAndToTrip(t *testing.T) {
+	type follows struct{ retry, trips bool }
+	transient, failed, neither := follows{true, true}, follows{false, true}, follows{}
+	for kind, want := range map[resilience.ErrorKind]follows{
 		resilience.KindRateLimited: transient,
 		resilience.KindOverloaded:  transient,
 		resilience.KindTimeout:     transient,
@@ -139,19 +133,14 @@ func TestKind_HasOnePlaceInTheTaxonomy(t *testing.T) {
 		resilience.KindGarbage:     transient,
 		resilience.KindAuth:        failed,
 		resilience.KindUnknown:     failed,
-		resilience.KindRefused:     {false, false, ktrdr.CodeFailed, ktrdr.Permanent, ktrdr.SeverityError},
-		resilience.KindInvalid:     {false, false, ktrdr.CodeInvalid, ktrdr.BadInput, ktrdr.SeverityWarning},
-		resilience.KindBudget:      {false, false, ktrdr.CodeBudget, ktrdr.Transient, ktrdr.SeverityWarning},
-		resilience.KindCancelled:   {false, false, ktrdr.CodeCancelled, ktrdr.Permanent, ktrdr.SeverityInfo},
-		resilience.KindOpen:        {false, false, ktrdr.CodeUnavailable, ktrdr.Transient, ktrdr.SeverityWarning},
+		resilience.KindRefused:     neither,
+		resilience.KindInvalid:     neither,
+		resilience.KindBudget:      neither,
+		resilience.KindCancelled:   neither,
+		resilience.KindOpen:        neither,
 	} {
-		code := kind.Code()
-		got := follows{kind.Retryable(), kind.Trips(), code, code.Class(), code.Severity()}
-		if got != want {
+		if got := (follows{kind.Retryable(), kind.Trips()}); got != want {
 			t.Errorf("%s: %+v, want %+v", kind, got, want)
-		}
-		if kind.Retryable() && !code.Retryable() {
-			t.Errorf("%s is tried again at once, but its code %s says never", kind, code)
 		}
 	}
 }

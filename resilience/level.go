@@ -55,7 +55,7 @@ type Feature string
 const (
 	LLMAssessment Feature = "llm_assessment" // a model's second opinion; the built-in verdict stands without it
 	LLMDesign     Feature = "llm_design"     // a model's strategies; the built-in designer makes others
-	NewResearch   Feature = "new_research"   // there is nowhere to keep it, or nobody to compute it
+	NewResearch   Feature = "new_research"   // there is no store to keep it, or no worker to compute it
 )
 
 // defaultSheds says what each level switches off, beyond what a better one does.

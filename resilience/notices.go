@@ -12,12 +12,12 @@ import (
 // does so under the lock that orders the events, and delivers when it is
 // released.
 type notices[T any] struct {
-	listen func(T) // nil for nobody
+	listen func(T) // nil for none
 	log    *slog.Logger
 
 	mu      sync.Mutex
 	waiting []T
-	busy    bool // somebody is delivering
+	busy    bool // a goroutine is delivering
 }
 
 func (n *notices[T]) add(event T) {

@@ -26,7 +26,7 @@ func (e *OpenError) Error() string {
 	case e.Held:
 		return fmt.Sprintf("breaker %s is open until a person closes it with ktrdr breakers reset", e.Name)
 	case e.Err != nil:
-		return fmt.Sprintf("breaker %s is to be probed, and the store does not say by whom: %v", e.Name, e.Err)
+		return fmt.Sprintf("breaker %s is to be probed, and the store does not say by which backend: %v", e.Name, e.Err)
 	case e.State == ktrdr.BreakerHalfOpen:
 		return fmt.Sprintf("breaker %s is being probed by another call", e.Name)
 	}

@@ -44,11 +44,11 @@ func TestPeerBug_Breaker2And8_NoNumberAndNoMeasurementFailClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Done(-1, nil) // nobody measured it
+	p.Done(-1, nil) // it was not measured
 	wantState(t, b, ktrdr.BreakerOpen)
 }
 
-func TestPeerBug_Breaker3_NobodyIsNoAuthoriser(t *testing.T) {
+func TestPeerBug_Breaker3_ADecisionNeedsAPerson(t *testing.T) {
 	r := registry(t, resilience.RegistryConfig{})
 	trip(t, r.Breaker(ktrdr.ScopeAgent, "a"))
 	_, err := r.Reset(t.Context(), "agent:a", "", "because")
@@ -200,7 +200,7 @@ func TestPeerBug_Errors_WordsAreNoTaxonomy(t *testing.T) {
 	}
 }
 
-func TestPeerBug_Errors_NobodyMustCountByHandForABreakerToTrip(t *testing.T) {
+func TestPeerBug_Errors_ABreakerCountsByItself(t *testing.T) {
 	b := registry(t, resilience.RegistryConfig{}).Breaker(ktrdr.ScopeAgent, "a")
 	for range 5 {
 		_ = resilience.Do(t.Context(), []*resilience.Breaker{b}, func(context.Context) error { return errors.New("unexpected") })

@@ -42,9 +42,11 @@ func (r *Registry) Run(ctx context.Context) error {
 			}
 			return nil
 		case <-reload.C:
-			if err := r.reload(ctx); err != nil && ctx.Err() == nil {
+			read, cancel := context.WithTimeout(ctx, writeTimeout)
+			if err := r.adoptAll(read); err != nil && ctx.Err() == nil {
 				r.log.WarnContext(ctx, "breakers of other backends could not be read", "err", err)
 			}
+			cancel()
 			continue
 		case <-r.dirty:
 		case <-retry.C:
@@ -63,7 +65,7 @@ func (r *Registry) Run(ctx context.Context) error {
 	}
 }
 
-// turn lets one at a time, and those who wait for it may give up.
+// turn lets one goroutine in at a time; one that waits may give up.
 type turn chan struct{}
 
 func (t turn) take(ctx context.Context, do func() error) error {
@@ -154,25 +156,10 @@ func (b *Breaker) yield(ctx context.Context) error {
 			return nil
 		}
 	}
-	// Somebody deleted it: begin anew.
+	// The row was deleted: begin with a new one.
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.acknowledge(0)
-	return nil
-}
-
-// reload adopts what is newer in the store.
-func (r *Registry) reload(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	rows, err := r.config.Store.Breakers(ctx)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		r.adopt(row, false)
-	}
-	r.news.deliver()
 	return nil
 }
 

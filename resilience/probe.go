@@ -13,8 +13,8 @@ const probeWait = 5 * time.Second
 
 // allowProbe lets one call through a breaker that is ready to be probed. The
 // place is taken here first, and then in the store, which is asked while mu is
-// free. A store that does not answer lets nobody probe, as nobody knows then of
-// the others; the next call asks it again.
+// free. A store that does not answer allows no probe, because other backends may be
+// probing; the next call asks it again.
 func (b *Breaker) allowProbe(ctx context.Context) (Permit, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +94,7 @@ func (b *Breaker) enter(number uint64, right ktrdr.Probe) error {
 	if s.passes {
 		return nil
 	}
-	b.probe = 0 // its own is in nobody's way
+	b.probe = 0 // its own does not count against it
 	refused := b.refusal(s, time.Now())
 	b.probe = number
 	if refused != nil {
@@ -103,9 +103,9 @@ func (b *Breaker) enter(number uint64, right ktrdr.Probe) error {
 	return refused
 }
 
-// refusal says why no call passes at now, or nil when a probe may. A probe
-// that has been away for the whole of its time-out is given up: its caller may
-// have died without a word, and nobody would ever be let through again.
+// refusal says why no call passes at now, or nil when a probe may. A probe that
+// takes longer than its time-out is given up: its caller may have died, and no call
+// would ever be let through again.
 func (b *Breaker) refusal(s *state, now time.Time) error {
 	refused := &OpenError{Name: b.name, State: effective(s.row), Held: s.row.Held}
 	switch {

@@ -131,7 +131,7 @@ func TestBreaker_WhatOneBackendsProbeFoundIsKnownToTheNext(t *testing.T) {
 	})
 }
 
-func TestBreaker_WithoutTheStoreNobodyProbesUntilItIsBack(t *testing.T) {
+func TestBreaker_WithoutTheStoreNoCallProbesUntilItIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
 		r := restarted(t, store)

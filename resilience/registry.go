@@ -27,7 +27,7 @@ type RegistryConfig struct {
 	Scopes  map[ktrdr.BreakerScope]BreakerConfig // what is zero in them comes from Default
 
 	Store  Store             // nil means that nothing outlives the process
-	Owner  ktrdr.Incarnation // who probes here, among all on the store; empty means a name nobody else has
+	Owner  ktrdr.Incarnation // names this process among all that probe on the store; empty means a unique name
 	Reload time.Duration     // how often to look what other backends changed; 0 means 5 s
 	Log    *slog.Logger      // nil discards
 
@@ -137,13 +137,18 @@ func (r *Registry) Restore(ctx context.Context) error {
 	if r.config.Store == nil {
 		return nil
 	}
-	rows, err := r.config.Store.Breakers(ctx)
-	if err != nil {
+	if err := r.adoptAll(ctx); err != nil {
 		return fmt.Errorf("restore circuit breakers: %w", err)
 	}
+	return nil
+}
+
+// adoptAll takes up what is newer in the store.
+func (r *Registry) adoptAll(ctx context.Context) error {
+	rows, err := r.config.Store.Breakers(ctx)
 	for _, row := range rows {
 		r.adopt(row, false)
 	}
 	r.news.deliver()
-	return nil
+	return err
 }

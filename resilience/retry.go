@@ -25,13 +25,13 @@ type RetryPolicy struct {
 	// provider may ask for, is returned as a *WaitError. 0 means a minute.
 	DurableOver time.Duration
 
-	Budget *RetryBudget    // shared by those who call the same thing; nil means none
-	On     func(Kind) bool // which kinds to try again; nil means Kind.Retryable
-	Rand   func() float64  // in [0, 1), for the jitter; nil means a random one
+	Budget *RetryBudget         // shared by all callers of one service; nil means none
+	On     func(ErrorKind) bool // which kinds to try again; nil means Kind.Retryable
+	Rand   func() float64       // in [0, 1), for the jitter; nil means a random one
 }
 
-// WaitError says that a call is worth another try, but only after a wait that
-// nobody should sleep through: release the operation for so long instead.
+// WaitError says that a call is worth another try, but only after a wait that is too
+// long to sleep through: release the operation for that time instead.
 type WaitError struct {
 	After time.Duration
 	Err   error // of the last try
@@ -51,7 +51,7 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	p.Jitter = max(cmp.Or(p.Jitter, 0.25), 0)
 	p.DurableOver = cmp.Or(p.DurableOver, time.Minute)
 	if p.On == nil {
-		p.On = Kind.Retryable
+		p.On = ErrorKind.Retryable
 	}
 	return p
 }
@@ -150,7 +150,7 @@ func gaveUp(attempts int, why string, err error) error {
 }
 
 // interrupted tells that the context ended between two tries; err is of the
-// last one. Its kind is the context's, lest somebody tries that again.
+// last one. Its kind is the context's, so that it is not retried.
 func interrupted(ctx context.Context, err error) error {
 	kind := KindCancelled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

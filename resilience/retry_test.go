@@ -82,7 +82,7 @@ func TestRetry_LongWaitIsNotSlept(t *testing.T) {
 		if len(at) != 1 {
 			t.Errorf("%d tries, want 1", len(at))
 		}
-		// Somebody around it does not try that again either.
+		// An outer policy does not try that again either.
 		wait := &resilience.WaitError{After: time.Hour, Err: timedOut}
 		if at, _ := tries(t.Context(), resilience.RetryPolicy{}, wait); len(at) != 1 {
 			t.Errorf("%d tries of a durable wait, want 1", len(at))
@@ -91,7 +91,7 @@ func TestRetry_LongWaitIsNotSlept(t *testing.T) {
 }
 
 func TestRetry_OnlyWhatIsWorthIt(t *testing.T) {
-	for kind, want := range map[resilience.Kind]int{
+	for kind, want := range map[resilience.ErrorKind]int{
 		resilience.KindOverloaded: 5, resilience.KindServer: 5, resilience.KindUnreachable: 5,
 		resilience.KindUnknown: 1, resilience.KindAuth: 1, resilience.KindInvalid: 1, resilience.KindRefused: 1, resilience.KindBudget: 1,
 		resilience.KindCancelled: 1, resilience.KindOpen: 1,
@@ -106,14 +106,14 @@ func TestRetry_OnlyWhatIsWorthIt(t *testing.T) {
 
 func TestRetry_CallerChoosesTheKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		onlyUnknown := resilience.RetryPolicy{On: func(k resilience.Kind) bool { return k == resilience.KindUnknown }, Retries: 1}
+		onlyUnknown := resilience.RetryPolicy{On: func(k resilience.ErrorKind) bool { return k == resilience.KindUnknown }, Retries: 1}
 		if at, _ := tries(t.Context(), onlyUnknown, errors.New("boom")); len(at) != 2 {
 			t.Errorf("%d tries of what was chosen, want 2", len(at))
 		}
 		if at, _ := tries(t.Context(), onlyUnknown, timedOut); len(at) != 1 {
 			t.Errorf("%d tries of what was not, want 1", len(at))
 		}
-		all := resilience.RetryPolicy{On: func(resilience.Kind) bool { return true }}
+		all := resilience.RetryPolicy{On: func(resilience.ErrorKind) bool { return true }}
 		if at, _ := tries(t.Context(), all, &resilience.OpenError{Name: "provider:x"}); len(at) != 1 {
 			t.Errorf("%d tries at an open breaker, want 1 whatever was chosen", len(at))
 		}
@@ -222,7 +222,7 @@ func TestRetry_BudgetKeepsRetriesAFifthOfCalls(t *testing.T) {
 		if retries := attempts - calls; retries != 20 {
 			t.Errorf("%d retries of %d calls, want 20", retries, calls)
 		}
-		// Nobody has called for longer than the window: three are always allowed.
+		// There was no call for longer than the window: three are always allowed.
 		time.Sleep(90 * time.Second)
 		if at, err := tries(t.Context(), resilience.RetryPolicy{Budget: budget, First: time.Millisecond}, timedOut); len(at) != 4 ||
 			!strings.Contains(err.Error(), "budget") {

@@ -48,9 +48,9 @@ func amount(s string, unit time.Duration) (time.Duration, bool) {
 
 func bounded(d time.Duration) time.Duration { return min(max(d, 0), MaxRetryAfter) }
 
-// resetOf reads when the limits that are used up begin anew. Providers write
-// it as a duration (6m0s) or as seconds; instants mean something else with each
-// of them, and are left alone.
+// resetOf reads when the limits that are used up are reset. Providers write it as a
+// duration (6m0s) or as seconds. Instants mean something else with each of them and
+// are ignored.
 func resetOf(h http.Header) (time.Duration, bool) {
 	var longest time.Duration
 	var found bool

@@ -49,7 +49,7 @@ func (d *Degradation) Status() DegradationStatus {
 // Status is a breaker with what it counts.
 type Status struct {
 	ktrdr.Breaker
-	Figures
+	CallStats
 	Enabled bool  `json:"enabled"` // false when no breaker of this backend refuses anything
 	Streak  int64 `json:"failures_in_a_row"`
 	Refused int64 `json:"refused_total"`
@@ -67,7 +67,7 @@ func (r *Registry) List() []Status {
 // Status is how the breaker stands now.
 func (b *Breaker) Status() Status {
 	return Status{
-		Breaker: b.state.Load().row, Figures: b.window.figures(),
+		Breaker: b.state.Load().row, CallStats: b.window.figures(),
 		Enabled: b.owner.config.Enabled, Streak: b.streak.Load(), Refused: b.refused.Load(),
 	}
 }

@@ -99,7 +99,7 @@ func TestCompoundError_IsAnOrderedChainWhenStored(t *testing.T) {
 		Cause: fmt.Errorf("design: %w", inner),
 		Left:  []error{fmt.Errorf("undo draft: %w", fs.ErrPermission), errors.New("undo note: gone")},
 	}
-	got := ktrdr.NewFailure(resilience.KindOf(err).Code(), err).Chain
+	got := ktrdr.NewFailure(ktrdr.CodeFailed, err).Chain
 	want := []string{
 		err.Error(),
 		"design: connection reset", "connection reset",

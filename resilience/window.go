@@ -35,8 +35,8 @@ type slot struct {
 	calls, failures, slow atomic.Int64
 }
 
-// Figures are what a breaker has counted in its window, and at this moment.
-type Figures struct {
+// CallStats are what a breaker has counted in its window, and at this moment.
+type CallStats struct {
 	Calls       int64   `json:"calls"`
 	Failures    int64   `json:"failures"`
 	Slow        int64   `json:"slow"`
@@ -97,8 +97,8 @@ func (w *window) forget() {
 }
 
 // figures adds up what is not older than the window.
-func (w *window) figures() Figures {
-	var f Figures
+func (w *window) figures() CallStats {
+	var f CallStats
 	oldest := int64(time.Since(w.start)/w.slot) - windowSlots
 	for i := range w.shards {
 		s := &w.shards[i]

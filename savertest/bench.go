@@ -87,7 +87,7 @@ var noise = func() (b []byte) {
 	return b[:stateSize]
 }()
 
-// state returns a state that nobody had before.
+// state returns a new state.
 func state(threadID string, i int) []byte {
 	return append(fmt.Appendf(nil, "%-16s", fmt.Sprint(threadID, "-", i)), noise[16:]...)
 }

@@ -57,7 +57,7 @@ var histories = map[string]func(*lab){
 			l.past(ns, "", "ch", "v3", "w3", "w4", "w5")
 			l.past(ns, step(3), "ch", "v0", "w0", "w1", "w2")
 			l.past(ns, step(0), "ch", "")
-			l.past(ns, step(6), "nobody", "")
+			l.past(ns, step(6), "unknown", "")
 		}
 	},
 
@@ -132,7 +132,7 @@ var histories = map[string]func(*lab){
 	"ChainThatIsCutEndsThere": func(l *lab) {
 		l.put(point{id: "2", parent: "gone"})
 		l.write(l.ref("t", "", "2"), "task", "", "ch", "w2")
-		l.write(l.ref("t", "", "gone"), "task", "", "ch", "of nobody")
+		l.write(l.ref("t", "", "gone"), "task", "", "ch", "of none")
 		l.put(point{id: "3", parent: "2"})
 		l.past("", "3", "ch", "", "w2")
 	},

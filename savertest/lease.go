@@ -109,7 +109,7 @@ var leases = map[string]func(*lab){
 		l.held("t", "b", ktrdr.CodeConflict)
 		l.must(l.Release(l.ctx(), thread.LeaseRelease{Tenant: l.tenant, Thread: "t", Token: first.Token}))
 		l.must(l.Release(l.ctx(), thread.LeaseRelease{Tenant: l.tenant, Thread: "t", Token: first.Token})) // again
-		l.must(l.Release(l.ctx(), thread.LeaseRelease{Tenant: l.tenant, Thread: "nobody's", Token: 7}))
+		l.must(l.Release(l.ctx(), thread.LeaseRelease{Tenant: l.tenant, Thread: "unheld", Token: 7}))
 		second := l.lease("t", "b", longLease)
 		if second.Token <= first.Token || second.Holder != "b" {
 			l.Errorf("leases %+v, then %+v: tokens must grow", first, second)

@@ -24,7 +24,7 @@ var lists = map[string]func(*lab){
 			all = append(all, l.get(p.thread, p.ns, p.id))
 		}
 		slices.Reverse(all)
-		for _, threadID := range []*string{nil, new("a"), new("b"), new("nobody")} {
+		for _, threadID := range []*string{nil, new("a"), new("b"), new("unknown")} {
 			for _, ns := range []*string{nil, new(""), new("child:1"), new("none")} {
 				for _, limit := range []*int{nil, new(0), new(1), new(5), new(100)} {
 					for _, before := range []string{"", "020", "000", "zzz"} {
@@ -114,18 +114,18 @@ var lists = map[string]func(*lab){
 		same(l, "all", len(all), 20)
 		for _, size := range []int{1, 3, 7} {
 			var paged []thread.Tuple
-			for after := (*thread.Place)(nil); len(paged) < 30; {
+			for after := (*thread.Position)(nil); len(paged) < 30; {
 				page := l.list(thread.Query{After: after, Limit: &size})
 				paged = append(paged, page...)
 				if len(page) < size {
 					break
 				}
 				last := page[len(page)-1]
-				after = &thread.Place{Thread: last.Thread, NS: last.NS, ID: last.ID}
+				after = &thread.Position{Thread: last.Thread, NS: last.NS, ID: last.ID}
 			}
 			same(l, fmt.Sprintf("pages of %d", size), paged, all)
 		}
-		behind := l.list(thread.Query{After: &thread.Place{Thread: "c", NS: "gone", ID: "1"}, Thread: new("c")})
+		behind := l.list(thread.Query{After: &thread.Position{Thread: "c", NS: "gone", ID: "1"}, Thread: new("c")})
 		same(l, "behind one that is gone", ids(behind), []string{"1", "1"})
 	},
 

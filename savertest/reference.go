@@ -240,23 +240,23 @@ func (r *reference) List(ctx context.Context, q thread.Query) ([]thread.Tuple, e
 	filter, err := thread.ParseFilter(q)
 	tuples := []thread.Tuple{}
 	err = r.locked(ctx, err, func() error {
-		var found []thread.Place
+		var found []thread.Position
 		for p, c := range r.checkpoints {
-			listed := thread.Place{Thread: p.thread, NS: p.ns, ID: p.id}
+			listed := thread.Position{Thread: p.thread, NS: p.ns, ID: p.id}
 			if p.tenant == q.Tenant && (q.Thread == nil || *q.Thread == p.thread) && (q.NS == nil || *q.NS == p.ns) &&
 				(q.Checkpoint == "" || q.Checkpoint == p.id) && (q.Before == "" || p.id < q.Before) &&
-				(q.After == nil || listed.Compare(*q.After) > 0) && filter.Match(c.put.Metadata) {
+				(q.After == nil || byPosition(listed, *q.After) > 0) && filter.Match(c.put.Metadata) {
 				found = append(found, listed)
 			}
 		}
-		slices.SortFunc(found, thread.Place.Compare)
+		slices.SortFunc(found, byPosition)
 		if q.Limit != nil {
 			found = found[:min(*q.Limit, len(found))]
 		}
 		budget := thread.NewBudget(q.MaxBytes)
 		for _, p := range found {
 			t := r.tuple(at(thread.Ref{Tenant: q.Tenant, Thread: p.Thread, NS: p.NS, Checkpoint: p.ID}))
-			if err := budget.Spend(thread.TupleSize(t)); err != nil {
+			if err := budget.Spend(tupleSize(t)); err != nil {
 				return err
 			}
 			tuples = append(tuples, t)

@@ -44,11 +44,11 @@ var removals = map[string]func(*lab){
 	},
 
 	"RemovingWhatIsNotThereIsNoError": func(l *lab) {
-		l.must(l.DeleteThread(l.ctx(), l.tenant, "nobody"))
-		l.must(l.DeleteRuns(l.ctx(), l.tenant, []string{"nobody"}))
+		l.must(l.DeleteThread(l.ctx(), l.tenant, "unknown"))
+		l.must(l.DeleteRuns(l.ctx(), l.tenant, []string{"unknown"}))
 		l.must(l.DeleteRuns(l.ctx(), l.tenant, nil))
-		l.must(l.CopyThread(l.ctx(), l.tenant, "nobody", "dst"))
-		l.must(l.Prune(l.ctx(), l.tenant, []string{"nobody"}, true))
+		l.must(l.CopyThread(l.ctx(), l.tenant, "unknown", "dst"))
+		l.must(l.Prune(l.ctx(), l.tenant, []string{"unknown"}, true))
 		l.must(l.Prune(l.ctx(), l.tenant, nil, false))
 		l.missing("dst", "", "")
 	},
@@ -65,7 +65,7 @@ var removals = map[string]func(*lab){
 	"DeleteRunsLeavesTheOthersWhole": func(l *lab) {
 		l.forked("t")
 		l.forked("u")
-		l.must(l.DeleteRuns(l.ctx(), l.tenant, []string{"first", "x", "nobody", ""}))
+		l.must(l.DeleteRuns(l.ctx(), l.tenant, []string{"first", "x", "unknown", ""}))
 		same(l, "left", l.everything(), []string{"u//3y", "t//3y", "u//2y", "t//2y", "u/child/1", "t/child/1"})
 		for _, threadID := range []string{"t", "u"} {
 			got := l.get(threadID, "", "3y")
@@ -126,7 +126,7 @@ var removals = map[string]func(*lab){
 		l.forked("t")
 		l.forked("u")
 		l.put(point{ns: "child", id: "2", parent: "1", versions: `{"c":1}`})
-		l.must(l.Prune(l.ctx(), l.tenant, []string{"t", "nobody"}, true))
+		l.must(l.Prune(l.ctx(), l.tenant, []string{"t", "unknown"}, true))
 		same(l, "left", l.everything(), []string{"u//3y", "t//3y", "u//3x", "u//2y", "u//2x", "t/child/2", "u/child/1", "u//1"})
 		latest := l.get("t", "", "")
 		same(l, "latest", latest.ID, "3y")

@@ -24,9 +24,9 @@ type ask struct {
 	why ktrdr.Why
 }
 
-// settle asks the plans of the given parents, does what they decide, and goes
-// on with the parents that this concerns, until nobody is left to be asked.
-// The caller has locked their tree.
+// settle asks the plans of the given parents, does what they decide, and continues
+// with the parents that this concerns, until no plan is left to ask. The caller has
+// locked their tree.
 func (s *Store) settle(ctx context.Context, t *tx, asks ...ask) error {
 	for len(asks) > 0 {
 		next := asks[0]
@@ -68,7 +68,7 @@ func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
 	if p.closed() {
 		return s.endClosed(ctx, t, p, children)
 	}
-	plan := s.plans[p.Type]
+	plan := s.types[p.Type].Plan
 	if plan == nil {
 		return nil, nil // another backend knows it
 	}
@@ -82,7 +82,7 @@ func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
 	return s.apply(ctx, t, p, children, d)
 }
 
-// consult asks the plan. Its panic is its parent's failure and nobody else's.
+// consult asks the plan. Its panic is a failure of its parent alone.
 // Its stack goes to the log: what is stored is the same on every database.
 func (s *Store) consult(plan ktrdr.Plan, p operationRow, rows []operationRow, why ktrdr.Why) (d ktrdr.Decision, err error) {
 	defer func() {
@@ -99,7 +99,7 @@ func (s *Store) consult(plan ktrdr.Plan, p operationRow, rows []operationRow, wh
 }
 
 // checkDecision refuses, before anything of it is done, a decision that cannot
-// be done whole.
+// be done completely.
 func (s *Store) checkDecision(d ktrdr.Decision, p operationRow, children []operationRow) error {
 	if n := len(children) + len(d.Create); n > maxChildren {
 		return fmt.Errorf("plan wants %d children; a parent has at most %d", n, maxChildren)
@@ -155,11 +155,10 @@ func failedPlan(p operationRow, err error) ktrdr.Finished {
 }
 
 const (
-	updateParent query = `UPDATE operations SET phase = CASE WHEN $3 = '' THEN phase ELSE $3 END,
-			state = COALESCE($4, state), progress = COALESCE($5, progress)
-		WHERE ` + plans
-	updatePhase query = `UPDATE operations SET phase = CASE WHEN $3 = '' THEN phase ELSE $3 END,
-			state = COALESCE($4, state), progress = COALESCE($5, progress),
+	planned = `UPDATE operations SET phase = CASE WHEN $3 = '' THEN phase ELSE $3 END,
+			state = COALESCE($4, state), progress = COALESCE($5, progress)`
+	updateParent query = planned + ` WHERE ` + plans
+	updatePhase  query = planned + `,
 			ckpt_id = $6, ckpt_type = $7, ckpt_epoch = $2, ckpt_seq = $8, ckpt_step = $9, ckpt_size = $10, ckpt_at = $11
 		WHERE ` + plans
 
@@ -190,7 +189,7 @@ func (s *Store) apply(ctx context.Context, t *tx, p operationRow, children []ope
 		return nil, err
 	}
 	for _, n := range d.Create {
-		id, err := createChild(ctx, t, p, n)
+		id, err := s.createChild(ctx, t, p, n)
 		if errors.Is(err, errTaken) { // by the plan: made-up ids were tried again
 			return s.stop(ctx, t, p, failedPlan(p, fmt.Errorf("new child %s: %w", n.ID, err)))
 		}
@@ -270,14 +269,17 @@ func phaseOf(p operationRow, d ktrdr.Decision) ktrdr.NewCheckpoint {
 	return c
 }
 
-// createChild adds a child to p. One with a plan of its own runs at once.
-func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
+// createChild adds a child to p; errTaken. One with a plan of its own runs at once.
+func (s *Store) createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
 	n.Parent = p.ID
 	t.wakeWorkers()
 	if id = n.ID; id == "" {
-		id, err = insertChild(ctx, t, p, n)
-	} else {
-		err = insertNamed(ctx, t, p, n)
+		id, err = s.insertChild(ctx, t, p, n)
+	} else { // which its plan has chosen
+		var made int64
+		if made, err = t.exec(ctx, insertUnlessTaken, s.newRow(id, n, &p, 0, entered{}).inserted()...); err == nil && made == 0 {
+			err = errTaken
+		}
 	}
 	if err == nil && n.HasPlan {
 		err = t.later(ctx, claimParent, id)
@@ -285,22 +287,13 @@ func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperatio
 	return id, err
 }
 
-// insertNamed stores a child under the id that its plan gave it; errTaken.
-func insertNamed(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) error {
-	made, err := t.exec(ctx, insertUnlessTaken, newRow(n.ID, n, &p, 0, entered{}).inserted()...)
-	if err == nil && made == 0 {
-		err = errTaken
-	}
-	return err
-}
-
 // insertChild stores a child under an id of our own making. Should that be
 // taken, SQLite says so at once, and PostgreSQL when the transaction ends,
 // which is then run again.
-func insertChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
+func (s *Store) insertChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
 	for range idTries {
 		id = ktrdr.NewOperationID(n.Type, time.Now())
-		if err = t.later(ctx, insertNew, newRow(id, n, &p, 0, entered{}).inserted()...); !isDuplicate(err) {
+		if err = t.later(ctx, insertNew, s.newRow(id, n, &p, 0, entered{}).inserted()...); !isDuplicate(err) {
 			break
 		}
 	}

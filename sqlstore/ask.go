@@ -77,7 +77,7 @@ func (s *Store) undecided(ctx context.Context, p operationRow, children []operat
 	if p.closed() {
 		return !slices.ContainsFunc(children, func(c operationRow) bool { return !c.Status.Terminal() }), nil
 	}
-	plan := s.plans[p.Type]
+	plan := s.types[p.Type].Plan
 	if plan == nil {
 		return false, nil // another backend knows it
 	}

@@ -5,15 +5,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash"
 	"io"
-	"maps"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -97,11 +94,9 @@ type backup struct {
 }
 
 func (b *backup) write(ctx context.Context, r queryer) error {
-	var now int64
-	if err := r.row(ctx, `SELECT {now}`).Scan(&now); err != nil {
+	if err := r.row(ctx, `SELECT {now}`).Scan((*moment)(&b.at)); err != nil {
 		return err
 	}
-	b.at = instant(now)
 	tables, err := b.store.tables(ctx, r)
 	if err != nil {
 		return err
@@ -177,11 +172,6 @@ func (b *backup) addTable(ctx context.Context, r queryer, t table) error {
 		text += " WHERE key <> '" + metaBlobRoot + "' AND key <> '" + metaUnfinished + "' AND key NOT LIKE '" + metaProbe +
 			"%' AND key NOT LIKE '" + metaBackup + "%'"
 	}
-	rows, err := r.rows(ctx, query(text))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var piece bytes.Buffer
 	pieces, encoder := 0, json.NewEncoder(&piece)
 	flush := func() error {
@@ -193,33 +183,25 @@ func (b *backup) addTable(ctx context.Context, r queryer, t table) error {
 		piece.Reset()
 		return err
 	}
-	for rows.Next() {
-		row, err := scanRow(rows, len(t.Columns))
-		if err != nil {
-			return err
-		}
-		if err := encoder.Encode(row); err != nil {
-			return err
+	values, dest := make([]cell, len(t.Columns)), make([]any, len(t.Columns))
+	for i := range values {
+		dest[i] = &values[i].value
+	}
+	err := eachRow(ctx, r, func(row scanner) error {
+		err := row.Scan(dest...)
+		if err == nil {
+			err = encoder.Encode(values)
 		}
 		b.end.Rows[t.Name]++
-		if piece.Len() >= pieceSize {
-			if err := flush(); err != nil {
-				return err
-			}
+		if err == nil && piece.Len() >= pieceSize {
+			err = flush()
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, query(text))
+	if err != nil {
 		return err
 	}
 	return flush()
-}
-
-func scanRow(rows *sql.Rows, n int) ([]cell, error) {
-	row, dest := make([]cell, n), make([]any, n)
-	for i := range row {
-		dest[i] = &row[i].value
-	}
-	return row, rows.Scan(dest...)
 }
 
 // addBlob copies one blob, looking at what it copies.
@@ -265,20 +247,12 @@ const sqlBlobs query = `SELECT artifacts FROM checkpoints WHERE artifacts IS NOT
 // blobsNamed lists, once each and sorted, the blobs that rows of this snapshot
 // name.
 func blobsNamed(ctx context.Context, r queryer) ([]ktrdr.Hash, error) {
-	rows, err := r.rows(ctx, sqlBlobs)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	named := map[ktrdr.Hash]bool{}
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		for _, a := range ktrdr.ArtifactsIn(json.RawMessage(text)) {
-			named[a.SHA256] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(named), func(a, b ktrdr.Hash) int { return bytes.Compare(a[:], b[:]) }), rows.Err()
+	named := blobSet{}
+	err := eachRow(ctx, r, func(row scanner) error {
+		var text json.RawMessage
+		err := row.Scan((*document)(&text))
+		named.add(text)
+		return err
+	}, sqlBlobs)
+	return named.list(), err
 }

@@ -117,7 +117,7 @@ func unreadable(err error) error {
 }
 
 // VerifyBackup reads a backup to its end and refuses one that Restore would
-// refuse whatever the store: CodeInvalid when it is none of ours, CodeCorrupt
+// refuse whatever the store: CodeInvalid when it is no backup of ktrdr, CodeCorrupt
 // when it is cut off or not what was written.
 func VerifyBackup(ctx context.Context, from io.Reader) error {
 	a := newArchive(from)

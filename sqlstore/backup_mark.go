@@ -30,13 +30,13 @@ const (
 		ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value`
 	backupExpires       = `CASE WHEN key LIKE '` + metaBackup + `%' THEN CAST(value AS BIGINT) END`
 	forgetBackups query = `DELETE FROM meta WHERE ` + backupExpires + ` <= {now} OR ` + backupExpires + ` > {now} + CAST($1 AS BIGINT)`
-	countBackups  query = `SELECT COUNT(*) FROM meta WHERE ` + backupExpires + ` > {now} AND ` + backupExpires + ` <= {now} + CAST($1 AS BIGINT)`
+	countBackups  query = `SELECT COUNT(*) FROM meta WHERE ` + backupExpires + ` > {now}
+		AND ` + backupExpires + ` <= {now} + CAST($1 AS BIGINT)`
 )
 
 // BackupRunning implements ktrdr.Compaction.
 func (s *Store) BackupRunning(ctx context.Context) (bool, error) {
-	var n int
-	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, countBackups, (2 * backupLasts).Microseconds()).Scan(&n) })
+	n, err := readRow(ctx, s, scanValue[int64], countBackups, (2 * backupLasts).Microseconds())
 	return n > 0, err
 }
 
@@ -47,11 +47,10 @@ func (s *Store) markBackup(ctx context.Context, renew, lasts time.Duration) (unm
 	key := metaBackup + rand.Text()
 	mark := func(ctx context.Context) error {
 		return s.write(ctx, normal, func(t *tx) error {
-			if _, err := t.exec(ctx, forgetBackups, (2 * backupLasts).Microseconds()); err != nil { // of backups that were killed
+			if err := t.later(ctx, forgetBackups, (2 * backupLasts).Microseconds()); err != nil { // of backups that were killed
 				return err
 			}
-			_, err := t.exec(ctx, setBackup, key, lasts.Microseconds())
-			return err
+			return t.later(ctx, setBackup, key, lasts.Microseconds())
 		})
 	}
 	if err := mark(ctx); err != nil && ktrdr.CodeOf(err) != ktrdr.CodeNoSpace {
@@ -77,9 +76,6 @@ func (s *Store) markBackup(ctx context.Context, renew, lasts time.Duration) (unm
 		<-done
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_ = s.write(ctx, normal, func(t *tx) error { // else it expires
-			_, err := t.exec(ctx, deleteMeta, key)
-			return err
-		})
+		_, _ = s.exec(ctx, deleteMeta, key) // else it expires
 	}, nil
 }

@@ -29,7 +29,7 @@ func (w *writer) batch(ctx context.Context) {
 	} else {
 		jobs = w.drain()
 	}
-	woken := nobody
+	woken := forNone
 	for _, j := range jobs {
 		if err == nil && j.err == nil {
 			woken = max(woken, j.woken)
@@ -56,8 +56,8 @@ func (w *writer) drain() (jobs []*job) {
 	return jobs
 }
 
-// begin begins a batch's transaction. The context's error means that the file
-// is busy and that whoever has the turn cannot wait any longer.
+// begin begins a batch's transaction. The context's error means that the file is
+// busy and that the caller that has the turn cannot wait any longer.
 func (w *writer) begin(ctx context.Context) error {
 	if err := w.db.intact(); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (w *writer) begin(ctx context.Context) error {
 // lock begins a transaction that may write. Another process may be writing,
 // such as a command that looks after the database: it is waited for in short
 // steps, between which the context may end the wait, and at most for
-// busyTimeout since the file was found busy, whoever has the turn meanwhile.
+// busyTimeout since the file was found busy, also when the turn changes meanwhile.
 func (w *writer) lock(ctx context.Context) error {
 	for {
 		err := w.conn.control(ctx, "BEGIN IMMEDIATE")

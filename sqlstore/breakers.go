@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"strings"
 	"time"
 
@@ -59,32 +57,24 @@ func (s *Store) SaveBreaker(ctx context.Context, b ktrdr.Breaker, change ktrdr.B
 	if b.Version > 0 {
 		text, args = updateBreaker, append(args, b.Version)
 	}
-	var stored ktrdr.Breaker
-	err := s.write(ctx, normal, func(t *tx) (err error) {
-		stored, err = scanBreaker(t.row(ctx, text, args...))
-		if errors.Is(err, sql.ErrNoRows) {
-			return ktrdr.Errorf(ktrdr.CodeConflict, "the breaker %s is no longer at version %d: somebody else changed it; read it again", b.Name,
-				b.Version)
-		}
+	return inWrite(ctx, s, func(t *tx) (ktrdr.Breaker, error) {
+		stored, err := scanBreaker(t.row(ctx, text, args...))
 		if err != nil {
-			return err
+			return stored, ifNoRow(err, ktrdr.Errorf(ktrdr.CodeConflict,
+				"the breaker %s is no longer at version %d: another backend or person changed it; read it again", b.Name, b.Version))
 		}
 		if err := t.later(ctx, insertChange, b.Name, stored.Version, change.From, change.To, change.Reason, change.By,
 			micros(stored.Changed), optional(change.Detail)); err != nil {
-			return err
+			return stored, err
 		}
 		if err := t.later(ctx, pruneChanges, b.Name, stored.Version-keptChanges); err != nil {
-			return err
+			return stored, err
 		}
-		return insertEvent(ctx, t, "", ktrdr.EventBreaker, 0, breakerEvent{
+		return stored, insertEvent(ctx, t, "", ktrdr.EventBreaker, 0, breakerEvent{
 			Name: b.Name, Scope: b.Scope, From: change.From, To: change.To, Forced: b.Forced,
 			Reason: change.Reason, By: change.By, Version: stored.Version,
 		})
 	})
-	if err != nil {
-		return ktrdr.Breaker{}, err
-	}
-	return stored, nil
 }
 
 func checkBreaker(b ktrdr.Breaker, change ktrdr.BreakerChange) error {
@@ -133,8 +123,8 @@ var scanBreaker = fields(func(b *ktrdr.Breaker) []any {
 // BreakerHistory implements ktrdr.Breakers.
 func (s *Store) BreakerHistory(ctx context.Context, name string, limit int) (all []ktrdr.BreakerChange, err error) {
 	limit = cmp.Or(limit, defaultPage)
-	if limit < 1 || limit > largestPage {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, limit)
+	if err := checkLimit(limit); err != nil {
+		return nil, err
 	}
 	if !storable(name, 255) {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a breaker is named in at most 255 bytes of text")
@@ -149,3 +139,36 @@ func (s *Store) BreakerHistory(ctx context.Context, name string, limit int) (all
 var scanChange = fields(func(c *ktrdr.BreakerChange) []any {
 	return []any{&c.Name, &c.Version, &c.From, &c.To, &c.Reason, &c.By, (*moment)(&c.At), (*document)(&c.Detail)}
 })
+
+const (
+	takeProbe query = `INSERT INTO breaker_probes AS p (name, owner, token, until) VALUES ($1, $2, 1, {now} + CAST($3 AS BIGINT))
+		ON CONFLICT (name) DO UPDATE SET owner = EXCLUDED.owner, token = p.token + 1, until = EXCLUDED.until
+			WHERE p.until <= {now} OR p.owner = EXCLUDED.owner
+		RETURNING token`
+	endProbe      query = `UPDATE breaker_probes SET until = 0 WHERE name = $1 AND token = $2`
+	selectBreaker query = `SELECT ` + breakerColumns + ` FROM breakers WHERE name = $1`
+)
+
+// TakeProbe implements ktrdr.Breakers. The breaker is read after the right was
+// taken, so that it is what the last one who had it has left.
+func (s *Store) TakeProbe(ctx context.Context, name string, owner ktrdr.Incarnation, d time.Duration) (probe ktrdr.Probe, err error) {
+	switch {
+	case name == "" || owner == "" || !storable(name, 255) || !storable(string(owner), 255):
+		return probe, ktrdr.Errorf(ktrdr.CodeInvalid, "a probe names its breaker and who makes it, each in 1 to 255 bytes of text")
+	case d < time.Microsecond || d > forgotten:
+		return probe, ktrdr.Errorf(ktrdr.CodeInvalid, "a probe of the breaker %s takes up to %v, not %v", name, forgotten, d)
+	}
+	return inWrite(ctx, s, func(t *tx) (probe ktrdr.Probe, err error) {
+		if err = t.row(ctx, takeProbe, name, owner, d.Microseconds()).Scan(&probe.Token); err != nil {
+			return probe, ifNoRow(err, ktrdr.Errorf(ktrdr.CodeConflict, "the breaker %s is being probed by another backend", name))
+		}
+		probe.Breaker, _, err = optionalRow(scanBreaker(t.row(ctx, selectBreaker, name)))
+		return probe, err
+	})
+}
+
+// EndProbe implements ktrdr.Breakers.
+func (s *Store) EndProbe(ctx context.Context, name string, token int64) error {
+	_, err := s.exec(ctx, endProbe, name, token)
+	return err
+}

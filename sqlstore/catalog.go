@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 	"strings"
 )
@@ -44,17 +42,12 @@ func (s *Store) tables(ctx context.Context, r queryer) ([]table, error) {
 	if s.isPostgres() {
 		columns = postgresColumns
 	}
-	rows, err := r.rows(ctx, columns)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var all []table
-	for rows.Next() {
+	err := eachRow(ctx, r, func(row scanner) error {
 		var name, column, kind string
 		var counter bool
-		if err := rows.Scan(&name, &column, &kind, &counter); err != nil {
-			return nil, err
+		if err := row.Scan(&name, &column, &kind, &counter); err != nil {
+			return err
 		}
 		if len(all) == 0 || all[len(all)-1].Name != name {
 			all = append(all, table{Name: name})
@@ -67,8 +60,9 @@ func (s *Store) tables(ctx context.Context, r queryer) ([]table, error) {
 		if kind == "boolean" {
 			t.booleans = append(t.booleans, column)
 		}
-	}
-	return all, rows.Err()
+		return nil
+	}, columns)
+	return all, err
 }
 
 // loadSequence reads the last number given out, which may be that of a row
@@ -77,16 +71,11 @@ func (s *Store) loadSequence(ctx context.Context, r queryer, t *table) error {
 	if t.counter == "" {
 		return nil
 	}
-	var err error
+	text, args := sqliteSequence, []any{t.Name}
 	if s.isPostgres() {
-		err = r.row(ctx, postgresSequence, t.quoted(), t.counter).Scan(&t.Sequence)
-	} else {
-		err = r.row(ctx, sqliteSequence, t.Name).Scan(&t.Sequence)
+		text, args = postgresSequence, []any{t.quoted(), t.counter}
 	}
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	return err
+	return ifNoRow(r.row(ctx, text, args...).Scan(&t.Sequence), nil)
 }
 
 // storeSequence makes the database go on after the given number.

@@ -1,10 +1,10 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -48,11 +48,8 @@ const (
 // newestCheckpoint returns what an operation is resumed from; nil when there
 // is nothing.
 func newestCheckpoint(ctx context.Context, q queryer, op ktrdr.OperationID) (*ktrdr.StoredCheckpoint, error) {
-	c, err := scanCheckpoint(q.row(ctx, selectNewest, op))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
+	c, found, err := optionalRow(scanCheckpoint(q.row(ctx, selectNewest, op)))
+	if !found {
 		return nil, err
 	}
 	return &c, nil
@@ -66,37 +63,23 @@ func (s *Store) Checkpoint(ctx context.Context, op ktrdr.OperationID, id string)
 	if !storable(id, 255) {
 		return c, ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no such checkpoint", op)
 	}
-	err = s.readOne(ctx, func(r queryer) error {
-		if id == "" {
-			c, err = scanCheckpoint(r.row(ctx, selectNewest, op))
-		} else {
-			c, err = scanCheckpoint(r.row(ctx, selectCheckpoint, op, id))
-		}
-		return err
-	})
-	switch {
-	case errors.Is(err, sql.ErrNoRows) && id == "":
-		return c, ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint", op)
-	case errors.Is(err, sql.ErrNoRows):
-		return c, ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint %s", op, clip(id))
+	if id == "" {
+		c, err = readRow(ctx, s, scanCheckpoint, selectNewest, op)
+		return c, ifNoRow(err, ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint", op))
 	}
-	return c, err
+	c, err = readRow(ctx, s, scanCheckpoint, selectCheckpoint, op, id)
+	return c, ifNoRow(err, ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint %s", op, clip(id)))
 }
 
 // History implements ktrdr.Checkpoints.
 func (s *Store) History(ctx context.Context, op ktrdr.OperationID) (all []ktrdr.CheckpointInfo, err error) {
-	err = s.read(ctx, func(r queryer) error {
+	all, err = inRead(ctx, s.read, func(r queryer) ([]ktrdr.CheckpointInfo, error) {
 		if _, err := load(ctx, r, op); err != nil {
-			return err
+			return nil, err
 		}
-		rows, err := r.rows(ctx, selectHistory, op)
-		all, err = gather(rows, err, func(row scanner) (i ktrdr.CheckpointInfo, err error) {
-			var putAt int64
-			err = row.Scan(&i.ID, &putAt, &i.Type, &i.Epoch, &i.Seq, &i.Step, &i.Size)
-			i.CreatedAt = instant(putAt)
-			return i, err
-		})
-		return err
+		return collect(ctx, r, fields(func(i *ktrdr.CheckpointInfo) []any {
+			return []any{&i.ID, (*moment)(&i.CreatedAt), &i.Type, &i.Epoch, &i.Seq, &i.Step, &i.Size}
+		}), selectHistory, op)
 	})
 	return slices.Clip(all), err
 }
@@ -105,57 +88,49 @@ const selectStats query = `SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGIN
 	FROM checkpoints WHERE checkpoint_type IS NOT NULL`
 
 // CheckpointStats implements ktrdr.Checkpoints.
-func (s *Store) CheckpointStats(ctx context.Context) (stats ktrdr.CheckpointStats, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		var oldest int64
-		err := r.row(ctx, selectStats).Scan(&stats.Total, &stats.Bytes, &oldest)
-		stats.Oldest = instant(oldest)
-		return err
-	})
-	return stats, err
+func (s *Store) CheckpointStats(ctx context.Context) (ktrdr.CheckpointStats, error) {
+	return readRow(ctx, s, fields(func(c *ktrdr.CheckpointStats) []any {
+		return []any{&c.Total, &c.Bytes, (*moment)(&c.Oldest)}
+	}), selectStats)
 }
 
 // ListCheckpoints implements ktrdr.Checkpoints.
 func (s *Store) ListCheckpoints(ctx context.Context, q ktrdr.CheckpointQuery) (page ktrdr.CheckpointPage, err error) {
-	if q.Limit == 0 {
-		q.Limit = defaultPage
-	}
+	q.Limit = cmp.Or(q.Limit, defaultPage)
 	if q.Limit < 1 || q.Limit > largestPage || q.OlderThan < 0 {
 		return page, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d and an age cannot be negative", largestPage)
 	}
-	args := []any{q.Limit + 1}
-	where := []string{"o.ckpt_id IS NOT NULL"}
-	if q.OlderThan > 0 {
-		args = append(args, q.OlderThan.Microseconds())
-		where = append(where, "o.ckpt_at <= {now} - CAST($2 AS BIGINT)")
-	}
+	var c conditions
+	c.add("o.ckpt_id IS NOT NULL")
+	c.when(q.OlderThan > 0, "o.ckpt_at <= {now} - CAST(? AS BIGINT)", q.OlderThan.Microseconds())
 	if q.Cursor != "" {
-		created, id, err := parseListCursor(q.Cursor)
+		created, id, err := parsePlace(q.Cursor)
+		if err == nil && !ktrdr.OperationID(id).Valid() {
+			err = badCursor(q.Cursor)
+		}
 		if err != nil {
 			return page, err
 		}
-		where = append(where, "(o.created_at, o.id) < ("+placeholders(len(args)+1, 2)+")")
-		args = append(args, created, id)
+		c.add("(o.created_at, o.id) < (?, ?)", created, id)
 	}
-	text := query(`SELECT o.created_at, ` + strings.Replace(checkpointColumns, "c.state_blob, c.state", "c.state_blob, NULL", 1) + `
-		FROM operations o JOIN checkpoints c ON c.tenant = '' AND c.thread_id = o.id AND c.ns = '' AND c.id = o.ckpt_id
-		WHERE ` + strings.Join(where, " AND ") + ` ORDER BY o.created_at DESC, o.id DESC LIMIT $1`)
-	var created []int64
-	err = s.readOne(ctx, func(r queryer) error {
-		created = nil
-		rows, err := r.rows(ctx, text, args...)
-		page.Checkpoints, err = gather(rows, err, func(row scanner) (ktrdr.Checkpoint, error) {
-			var at int64
-			c, err := scanCheckpoint(prefixed{row, &at})
-			created = append(created, at)
-			return c.Checkpoint, err
-		})
-		return err
-	})
-	if err == nil && len(page.Checkpoints) > q.Limit {
-		page.Checkpoints = page.Checkpoints[:q.Limit]
-		last := q.Limit - 1
-		page.Next = listCursor(ktrdr.Operation{ID: page.Checkpoints[last].Operation, CreatedAt: instant(created[last])})
+	text, args := c.page(`o.created_at, `+strings.Replace(checkpointColumns, "c.state_blob, c.state", "c.state_blob, NULL", 1)+`
+		FROM operations o JOIN checkpoints c ON c.tenant = '' AND c.thread_id = o.id AND c.ns = '' AND c.id = o.ckpt_id`,
+		` ORDER BY o.created_at DESC, o.id DESC`, q.Limit+1)
+	type listed struct {
+		ktrdr.Checkpoint
+		created int64 // when its operation was
+	}
+	found, err := readAll(ctx, s, func(row scanner) (l listed, err error) {
+		c, err := scanCheckpoint(prefixed{row, &l.created})
+		l.Checkpoint = c.Checkpoint
+		return l, err
+	}, text, args...)
+	found, last := pageOf(found, q.Limit)
+	for _, l := range found {
+		page.Checkpoints = append(page.Checkpoints, l.Checkpoint)
+	}
+	if last != nil {
+		page.Next = placeCursor(last.created, string(last.Operation))
 	}
 	return page, err
 }

@@ -22,12 +22,9 @@ const (
 		ON CONFLICT (tenant, thread_id, ns, id) DO NOTHING RETURNING put_at`
 
 	// A spool may deliver an older one late.
-	setNewest query = `UPDATE operations SET ckpt_id = $2, ckpt_type = $3, ckpt_epoch = $4, ckpt_seq = $5, ckpt_step = $6, ckpt_size = $7,
-		ckpt_at = $8
-		WHERE id = $1 AND (ckpt_id IS NULL OR ckpt_id < $2)`
+	setNewest     query = replaceNewest + ` AND (ckpt_id IS NULL OR ckpt_id < $2)`
 	replaceNewest query = `UPDATE operations SET ckpt_id = $2, ckpt_type = $3, ckpt_epoch = $4, ckpt_seq = $5, ckpt_step = $6, ckpt_size = $7,
-		ckpt_at = $8
-		WHERE id = $1`
+		ckpt_at = $8 WHERE id = $1`
 	forgetNewest query = `UPDATE operations SET ckpt_id = NULL, ckpt_type = $2, ckpt_epoch = NULL, ckpt_seq = NULL,
 		ckpt_step = NULL, ckpt_size = NULL, ckpt_at = NULL WHERE id = $1`
 )
@@ -42,7 +39,7 @@ func (s *Store) SaveCheckpoint(ctx context.Context, c ktrdr.NewCheckpoint, state
 	if err != nil {
 		return info, err
 	}
-	err = s.fenced(ctx, normal, func(t *tx) (err error) {
+	err = s.fenced(ctx, func(t *tx) (err error) {
 		refused := fenceSave(ctx, t, c.Operation, c.Epoch, c.Step)
 		switch {
 		case refused == nil:
@@ -67,8 +64,8 @@ func (s *Store) SaveCheckpoint(ctx context.Context, c ktrdr.NewCheckpoint, state
 }
 
 // insertCheckpoint stores a checkpoint for a caller who holds the operation's
-// epoch. A state without a blob goes into the row whatever its size: those who
-// come here in the middle of a transaction cannot make blobs.
+// epoch. A state without a blob goes into the row whatever its size: in the middle
+// of a transaction no blob can be made.
 func insertCheckpoint(ctx context.Context, t *tx, c ktrdr.NewCheckpoint, state *ktrdr.Artifact) (ktrdr.CheckpointInfo, error) {
 	row, err := rowOf(c, state)
 	if err != nil {
@@ -166,9 +163,8 @@ func (r checkpointRow) insert(ctx context.Context, t *tx) (ktrdr.CheckpointInfo,
 // store writes the row and tells of it.
 func (r checkpointRow) store(ctx context.Context, t *tx) (ktrdr.CheckpointInfo, error) {
 	i := r.info
-	var putAt int64
 	err := t.row(ctx, insertCheckpointRow, r.op, i.ID, i.Type, i.Epoch, i.Seq, i.Step, i.Size,
-		r.fingerprint, r.artifacts, r.stateBlob, r.text).Scan(&putAt)
+		r.fingerprint, r.artifacts, r.stateBlob, r.text).Scan((*moment)(&i.CreatedAt))
 	if errors.Is(err, sql.ErrNoRows) {
 		before, err := r.storedBefore(ctx, t)
 		if err != nil {
@@ -179,18 +175,14 @@ func (r checkpointRow) store(ctx context.Context, t *tx) (ktrdr.CheckpointInfo, 
 	if err != nil {
 		return ktrdr.CheckpointInfo{}, err
 	}
-	i.CreatedAt = instant(putAt)
 	return i, insertEvent(ctx, t, r.op, ktrdr.EventCheckpoint, i.Epoch, i)
 }
 
 // storedBefore returns the same checkpoint as it was stored before, nil when
 // it was not. Another under the same number is CodeKeyReused.
 func (r checkpointRow) storedBefore(ctx context.Context, q queryer) (*ktrdr.CheckpointInfo, error) {
-	stored, err := scanCheckpoint(q.row(ctx, selectCheckpoint, r.op, r.info.ID))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
+	stored, found, err := optionalRow(scanCheckpoint(q.row(ctx, selectCheckpoint, r.op, r.info.ID)))
+	if !found {
 		return nil, err
 	}
 	again, err := rowOf(ktrdr.NewCheckpoint{
@@ -217,7 +209,7 @@ func (s *Store) SkipCheckpoint(ctx context.Context, k ktrdr.Skip) error {
 	if !storable(k.Checkpoint, 255) {
 		return ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no such checkpoint", clip(string(k.Operation)))
 	}
-	return s.fenced(ctx, normal, func(t *tx) error {
+	return s.fenced(ctx, func(t *tx) error {
 		if err := fenceSave(ctx, t, k.Operation, k.Epoch, 0); err != nil {
 			return err
 		}
@@ -250,9 +242,7 @@ func refreshNewest(ctx context.Context, t *tx, op ktrdr.OperationID, why string)
 		return err
 	}
 	if c == nil {
-		_, err = t.exec(ctx, forgetNewest, op, why)
-		return err
+		return t.later(ctx, forgetNewest, op, why)
 	}
-	_, err = t.exec(ctx, replaceNewest, op, c.ID, c.Type, c.Epoch, c.Seq, c.Step, c.Size, micros(c.CreatedAt))
-	return err
+	return t.later(ctx, replaceNewest, op, c.ID, c.Type, c.Epoch, c.Seq, c.Step, c.Size, micros(c.CreatedAt))
 }

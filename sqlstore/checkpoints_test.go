@@ -203,7 +203,7 @@ func TestCheckpoint_ComesBackAsItWasSaved(t *testing.T) {
 		}
 		x.history(id(1, 2), id(1, 1))
 		x.events(ktrdr.EventCheckpoint, 2)
-		_, err = s.Checkpoint(t.Context(), x.op, "nobody")
+		_, err = s.Checkpoint(t.Context(), x.op, "unknown")
 		x.refused(err, ktrdr.CodeNotFound)
 		_, err = s.History(t.Context(), "op_dummy_unknown")
 		x.refused(err, ktrdr.CodeNotFound)
@@ -362,7 +362,7 @@ func TestSkip_HidesACheckpointFromThoseWhoResume(t *testing.T) {
 		if c, err := s.Checkpoint(t.Context(), x.op, ""); err != nil || c.Parent != id(1, 2) {
 			t.Errorf("parent %q, %v; want the newest that could be used, %q", c.Parent, err, id(1, 2))
 		}
-		x.refused(skip(1, "nobody"), ktrdr.CodeNotFound)
+		x.refused(skip(1, "unknown"), ktrdr.CodeNotFound)
 		x.refused(skip(2, id(1, 2)), ktrdr.CodeStaleEpoch)
 		for seq := range int64(4) {
 			if err := skip(1, id(1, seq+1)); err != nil {
@@ -377,7 +377,7 @@ func TestSkip_HidesACheckpointFromThoseWhoResume(t *testing.T) {
 	})
 }
 
-func TestDeleteCheckpoints_OnlyOfWhatNobodyRuns(t *testing.T) {
+func TestDeleteCheckpoints_OnlyOfWhatDoesNotRun(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
 		x := running(t, s)
 		x.plant(1100, nil)

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -48,8 +47,8 @@ func (s *Store) Claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.In
 	if len(c.Types) == 0 {
 		return nil, nil
 	}
-	if len(c.Types) > len(ktrdr.Types) {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a claim names %d types; there are only %d", len(c.Types), len(ktrdr.Types))
+	if len(c.Types) > len(s.types) {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a claim names %d types; there are only %d", len(c.Types), len(s.types))
 	}
 	for try := 1; ; try++ {
 		held, queues, err := s.look(ctx, c, heldBy)
@@ -73,32 +72,27 @@ func (s *Store) Claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.In
 // others have emptied them all since they were looked at.
 func (s *Store) claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.Incarnation,
 	queues []ktrdr.Type,
-) (task *ktrdr.Task, err error) {
-	err = s.write(ctx, normal, func(t *tx) error {
-		task = nil
+) (*ktrdr.Task, error) {
+	return inWrite(ctx, s, func(t *tx) (*ktrdr.Task, error) {
 		for _, queue := range queues {
 			op, err := scanOperation(t.row(ctx, claimNext, bit(heldBy != ""), queue, c.Worker, heldBy, c.Key))
 			if errors.Is(err, sql.ErrNoRows) {
 				continue // others are taking, or have taken, all there is
 			}
+			if err == nil {
+				err = refuseOthers(ctx, t, c.Worker, heldBy)
+			}
+			if err == nil && s.isPostgres() { // on SQLite no other transaction comes in between
+				err = stillRuns(ctx, t, op.Run)
+			}
 			if err != nil {
-				return err
-			}
-			if err := refuseOthers(ctx, t, c.Worker, heldBy); err != nil {
-				return err
-			}
-			if s.isPostgres() { // on SQLite no other transaction comes in between
-				if err := stillRuns(ctx, t, op.Run); err != nil {
-					return err
-				}
+				return nil, err
 			}
 			t.wake()
-			task, err = taskOf(ctx, t, op)
-			return err
+			return s.taskOf(ctx, t, op)
 		}
-		return nil
+		return nil, nil
 	})
-	return task, err
 }
 
 // look finds the claim that the key already holds, or else the types that have
@@ -120,46 +114,36 @@ func (s *Store) look(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.Inc
 
 	err = s.peek(ctx, func(r queryer) error {
 		held, queues = "", nil
-		rows, err := r.rows(ctx, query(text.String()), args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		return eachRow(ctx, r, func(row scanner) error {
 			var turn, priority, since int64
 			var what, id string
-			if err := rows.Scan(&turn, &what, &priority, &since, &id); err != nil {
-				return err
-			}
+			err := row.Scan(&turn, &what, &priority, &since, &id)
 			if turn == 0 {
 				held = ktrdr.OperationID(id)
 			} else {
 				queues = append(queues, ktrdr.Type(what))
 			}
-		}
-		return rows.Err()
+			return err
+		}, query(text.String()), args...)
 	})
 	return held, queues, err
 }
 
 // claimedBefore answers a claim again; nil when it has ended meanwhile.
-func (s *Store) claimedBefore(ctx context.Context, id ktrdr.OperationID) (task *ktrdr.Task, err error) {
-	err = s.read(ctx, func(r queryer) error {
-		task = nil
+func (s *Store) claimedBefore(ctx context.Context, id ktrdr.OperationID) (*ktrdr.Task, error) {
+	return inRead(ctx, s.read, func(r queryer) (*ktrdr.Task, error) {
 		op, err := load(ctx, r, id)
 		if err != nil || !op.Status.Live() {
-			return err
+			return nil, err
 		}
-		task, err = taskOf(ctx, r, op)
-		return err
+		return s.taskOf(ctx, r, op)
 	})
-	return task, err
 }
 
-func taskOf(ctx context.Context, q queryer, op operationRow) (*ktrdr.Task, error) {
+func (s *Store) taskOf(ctx context.Context, q queryer, op operationRow) (*ktrdr.Task, error) {
 	task := &ktrdr.Task{
 		Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts,
-		Spec: op.Spec, Cancel: op.CancelRequested, InChild: op.BackendDied && slices.Contains(ktrdr.ComputeTypes, op.Type),
+		Spec: op.Spec, Cancel: op.CancelRequested, InChild: op.BackendDied && s.restartsInChild(op.Type),
 	}
 	if op.Checkpoint == nil {
 		return task, nil
@@ -176,7 +160,7 @@ const claimParent query = `UPDATE operations SET status = 'RUNNING', epoch = epo
 		started_at = COALESCE(started_at, {now}), reason = ''
 	WHERE id = $1 AND status = 'PENDING' AND has_plan = 1`
 
-// claimPlan claims a parent for its plan: it runs from now on, held by nobody.
+// claimPlan claims a parent for its plan: it runs from now on, without a worker.
 func claimPlan(ctx context.Context, t *tx, id ktrdr.OperationID) error {
 	n, err := t.exec(ctx, claimParent, id)
 	if err == nil && n == 0 {

@@ -108,6 +108,7 @@ var operationTable = []column{
 	{name: "score", field: func(op *operationRow) any { return &op.Score }},
 	{name: "trials", field: func(op *operationRow) any { return &op.Trials }, insert: own},
 	{name: "look", field: func(op *operationRow) any { return &op.look }, insert: own},
+	{name: "imported"}, // the result of an import, for ImportBars alone
 	{name: "compacted", field: func(op *operationRow) any { return (*boolean)(&op.Compacted) }},
 	{name: "pinned", field: func(op *operationRow) any { return (*boolean)(&op.Pinned) }},
 }

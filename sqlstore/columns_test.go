@@ -82,7 +82,7 @@ func TestColumns_StoreEveryFieldOfANewRow(t *testing.T) {
 		Queue: &ktrdr.Queue{Name: "q"}, Spec: text, State: text, Metadata: text,
 	}
 	parent := &operationRow{Operation: ktrdr.Operation{Root: "r", Run: "run"}, generation: 1, index: 1}
-	row := newRow("id", n, parent, 1, entered{trials: 1, look: "l"})
+	row := (&Store{}).newRow("id", n, parent, 1, entered{trials: 1, look: "l"})
 	for _, c := range operationTable {
 		if c.field == nil {
 			continue

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-
 	sqlitedriver "modernc.org/sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
 
@@ -16,7 +15,7 @@ import (
 
 // A COMMIT whose answer is an error, or does not come, may have committed.
 // This file finds out. There are three ends: it did, and the caller is told
-// so; it did not, and may be repeated; nobody can tell, which is
+// so; it did not, and may be repeated; it is unknown, which is
 // CodeUnknownResult.
 
 func notCommitted(cause error) error {
@@ -75,8 +74,8 @@ func (w *writer) writeMark(ctx context.Context) error {
 	return err
 }
 
-// resolve says what became of the newest batch, whose COMMIT failed because of
-// cause.
+// resolve finds out whether the newest batch was committed, whose COMMIT failed
+// because of cause.
 //
 // A number that cannot be read back proves little: the batch may lie complete
 // in the log, not yet counted as written, and would be found by the recovery
@@ -115,7 +114,7 @@ func (w *writer) resolve(ctx context.Context, cause error) error {
 }
 
 // On PostgreSQL a transaction is asked for its id when it begins, and the
-// server can be asked what became of that id. An id whose transaction never
+// server can be asked for the status of that id. An id whose transaction never
 // reached the disk may be given out again after a crash, so "committed" is
 // believed only from a server that has not crashed in between. The proof is a
 // witness: a connection that was there before the transaction began and still
@@ -134,9 +133,9 @@ type transaction struct {
 	witness *witness // nil when there was none
 }
 
-// How long the server is asked what became of a transaction, and after how
-// much of it a transaction that is still open is ended: its connection is cut,
-// and the server may not notice for minutes.
+// How long the server is asked for the status of a transaction, and after how much
+// of that time a transaction that is still open is ended: its connection is cut, and
+// the server may not notice for minutes.
 const (
 	resolveTime = 10 * time.Second
 	openTooLong = 500 * time.Millisecond
@@ -156,8 +155,8 @@ const (
 	stateFuture = "22023" // the id is one that the server has yet to give out
 )
 
-// resolve says what became of tr, whose COMMIT failed because of cause. It
-// asks on fresh connections until it knows or its time is up.
+// resolve finds out whether tr was committed, whose COMMIT failed because of cause.
+// It asks on fresh connections until it knows or its time is up.
 func (p *postgres) resolve(ctx context.Context, tr transaction, cause error) error {
 	ctx, cancel := context.WithTimeout(ctx, resolveTime)
 	defer cancel()
@@ -189,7 +188,7 @@ func (p *postgres) resolve(ctx context.Context, tr transaction, cause error) err
 	}
 }
 
-// status asks what became of tr, and whether w is there.
+// status asks whether tr was committed, and whether w is there.
 func (p *postgres) status(ctx context.Context, tr transaction, w witness) (status string, present bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()

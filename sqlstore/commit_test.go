@@ -95,9 +95,9 @@ func TestCommit_AmbiguousOnPostgres(t *testing.T) {
 		code ktrdr.Code
 		rows int // after one put
 	}{
-		"it had committed":                 {cut: cutAnswer, rows: 1},
-		"it had not, and is done again":    {cut: cutRequest, rows: 1},
-		"it never arrived and nobody hung": {cut: swallowRequest, rows: 1},
+		"it had committed":                    {cut: cutAnswer, rows: 1},
+		"it had not, and is done again":       {cut: cutRequest, rows: 1},
+		"it never arrived and no caller hung": {cut: swallowRequest, rows: 1},
 	} {
 		for _, together := range []bool{false, true} { // the row and its COMMIT sent at once, as owed, or one after the other
 			t.Run(fmt.Sprintf("%s, together %v", name, together), func(t *testing.T) {

@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"bytes"
 	"context"
-	"database/sql"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,9 +55,9 @@ const (
 // blobSet collects the blobs that texts of rows name.
 type blobSet map[ktrdr.Hash]bool
 
-func (b blobSet) add(texts ...sql.NullString) {
+func (b blobSet) add(texts ...json.RawMessage) {
 	for _, text := range texts {
-		for _, a := range ktrdr.ArtifactsIn(rawJSON(text)) {
+		for _, a := range ktrdr.ArtifactsIn(text) {
 			b[a.SHA256] = true
 		}
 	}
@@ -70,14 +70,12 @@ func (b blobSet) list() []ktrdr.Hash {
 // addDeleted runs a statement that deletes checkpoints and collects what they
 // named.
 func (b blobSet) addDeleted(ctx context.Context, t *tx, q query, args ...any) error {
-	rows, err := t.rows(ctx, q, args...)
-	_, err = gather(rows, err, func(row scanner) (struct{}, error) {
-		var artifacts, state sql.NullString
-		err := row.Scan(&artifacts, &state)
+	return eachRow(ctx, t, func(row scanner) error {
+		var artifacts, state json.RawMessage
+		err := row.Scan((*document)(&artifacts), (*document)(&state))
 		b.add(artifacts, state)
-		return struct{}{}, err
-	})
-	return err
+		return err
+	}, q, args...)
 }
 
 // Supersede implements ktrdr.Compaction.
@@ -103,11 +101,8 @@ func (s *Store) Compact(ctx context.Context) (n int, _ []ktrdr.Hash, err error) 
 	var stuck []error
 	for n == 0 && len(stuck) < maxStuck && err == nil {
 		var found []ktrdr.OperationID
-		err = s.readOne(ctx, func(r queryer) error { // looking does not need the writer
-			rows, err := r.rows(ctx, selectCompactable, compactAtOnce, len(stuck)) // which are the first again
-			found, err = gather(rows, err, scanID)
-			return err
-		})
+		// Looking does not need the writer. Those that are stuck are the first again.
+		found, err = readAll(ctx, s, scanValue[ktrdr.OperationID], selectCompactable, compactAtOnce, len(stuck))
 		if err != nil || len(found) == 0 {
 			break
 		}
@@ -191,11 +186,7 @@ func (s *Store) compactAll(ctx context.Context, found []ktrdr.OperationID, all b
 // who was marked.
 func compactOne(ctx context.Context, t *tx, p *packer, root ktrdr.OperationID, blobs blobSet) (ids []ktrdr.OperationID, err error) {
 	for _, q := range []query{compactRoot, compactChildren} {
-		rows, err := t.rows(ctx, q, root)
-		marked, err := gather(rows, err, func(row scanner) (m compactedRow, err error) {
-			err = row.Scan(&m.id, &m.result)
-			return m, err
-		})
+		marked, err := collect(ctx, t, fields(func(m *compactedRow) []any { return []any{&m.id, (*document)(&m.result)} }), q, root)
 		if err != nil || len(marked) == 0 && q == compactRoot { // it was pinned meanwhile
 			return nil, err
 		}
@@ -214,45 +205,41 @@ func compactOne(ctx context.Context, t *tx, p *packer, root ktrdr.OperationID, b
 
 const (
 	setPinned  query = `UPDATE operations SET pinned = $2 WHERE id = $1`
-	makeWhole  query = `UPDATE operations SET compacted = 0 WHERE (id = $1 OR parent_id = $1) AND compacted = 1`
+	uncompact  query = `UPDATE operations SET compacted = 0 WHERE (id = $1 OR parent_id = $1) AND compacted = 1`
 	hasCompact query = `SELECT id FROM operations WHERE (id = $1 OR parent_id = $1) AND compacted = 1 LIMIT 1`
 )
 
 // SetPinned implements ktrdr.Compaction.
 func (s *Store) SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, restored bool) (ktrdr.Operation, error) {
-	var root operationRow
-	err := s.write(ctx, normal, func(t *tx) error {
+	root, err := inWrite(ctx, s, func(t *tx) (root operationRow, err error) {
 		op, err := load(ctx, t, id)
+		if err == nil {
+			err = s.lockTrees(ctx, t, []ktrdr.OperationID{op.Root})
+		}
+		if err == nil {
+			root, err = load(ctx, t, op.Root)
+		}
+		if err == nil && root.Type != ktrdr.AgentResearch {
+			err = ktrdr.Errorf(ktrdr.CodeInvalid,
+				"%s belongs to no research: only researches are compacted, and everything else keeps its files", id)
+		}
+		if err == nil && pinned {
+			err = restoreRows(ctx, t, root.ID, restored)
+		}
+		if err == nil {
+			err = t.later(ctx, setPinned, root.ID, bit(pinned))
+		}
 		if err != nil {
-			return err
+			return root, err
 		}
-		if err := s.lockTrees(ctx, t, []ktrdr.OperationID{op.Root}); err != nil {
-			return err
-		}
-		if root, err = load(ctx, t, op.Root); err != nil {
-			return err
-		}
-		if root.Type != ktrdr.AgentResearch {
-			return ktrdr.Errorf(ktrdr.CodeInvalid, "%s belongs to no research: only researches are compacted, and everything else keeps its files",
-				id)
-		}
-		if pinned {
-			if err := stayWhole(ctx, t, root.ID, restored); err != nil {
-				return err
-			}
-		}
-		if _, err := t.exec(ctx, setPinned, root.ID, bit(pinned)); err != nil {
-			return err
-		}
-		root, err = load(ctx, t, root.ID)
-		return err
+		return load(ctx, t, root.ID)
 	})
 	return root.Operation, err
 }
 
-// stayWhole marks the rows of a research as whole, if the blobs of those that
-// are not are back.
-func stayWhole(ctx context.Context, t *tx, root ktrdr.OperationID, restored bool) error {
+// restoreRows makes the rows of a research as they were before it was compacted,
+// if its blobs are back.
+func restoreRows(ctx context.Context, t *tx, root ktrdr.OperationID, restored bool) error {
 	found, err := firstColumn(ctx, t, hasCompact, root)
 	switch {
 	case err != nil || len(found) == 0:
@@ -263,6 +250,6 @@ func stayWhole(ctx context.Context, t *tx, root ktrdr.OperationID, restored bool
 	if err := unpackTree(ctx, t, root); err != nil {
 		return err
 	}
-	_, err = t.exec(ctx, makeWhole, root)
+	_, err = t.exec(ctx, uncompact, root)
 	return err
 }

@@ -26,17 +26,17 @@ func TestDifferential_SQLiteAndPostgreSQL(t *testing.T) {
 	storetest.Differential(t, openSQLite, openPostgres(t))
 }
 
-func openSQLite(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store {
+func openSQLite(t *testing.T, types ktrdr.Types) ktrdr.Store {
 	t.Helper()
-	return openStore(t, sqlstore.InstalledSQLite(t), plans)
+	return openStore(t, sqlstore.InstalledSQLite(t), types)
 }
 
 // openPostgres gives each case an empty database. Making one takes longer than
 // most cases, so they are emptied and used again.
-func openPostgres(all *testing.T) func(*testing.T, map[ktrdr.Type]ktrdr.Plan) ktrdr.Store {
+func openPostgres(all *testing.T) func(*testing.T, ktrdr.Types) ktrdr.Store {
 	var mu sync.Mutex
 	var free []string
-	return func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store {
+	return func(t *testing.T, types ktrdr.Types) ktrdr.Store {
 		t.Helper()
 		mu.Lock()
 		if len(free) == 0 {
@@ -51,13 +51,13 @@ func openPostgres(all *testing.T) func(*testing.T, map[ktrdr.Type]ktrdr.Plan) kt
 			defer mu.Unlock()
 			free = append(free, url)
 		})
-		return openStore(t, url, plans)
+		return openStore(t, url, types)
 	}
 }
 
-func openStore(t *testing.T, url string, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store {
+func openStore(t *testing.T, url string, types ktrdr.Types) ktrdr.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url, Plans: plans, Ledger: storetest.Ledger()})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url, Types: types})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func openStore(t *testing.T, url string, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.
 }
 
 // empty removes every row but those that say which schema it is, and lets
-// counters begin anew. There are few rows, and TRUNCATE would make new files for
+// counters begin again at 1. There are few rows, and TRUNCATE would make new files for
 // all tables and indexes.
 func empty(t *testing.T, url string) {
 	t.Helper()

@@ -14,6 +14,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // asks the server, past the store
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // Everybody works on the same few trees at once. The store repeats a
@@ -27,7 +28,7 @@ func TestPostgres_CrowdOnOneTreeDoesNotDeadlock(t *testing.T) {
 	q.Set("deadlock_timeout", "1ms") // the server looks for one at every wait
 	address.RawQuery = q.Encode()
 
-	s, err := Open(t.Context(), Config{URL: address.String(), Plans: plansOf(counting(12))})
+	s, err := Open(t.Context(), Config{URL: address.String(), Types: storetest.Types(counting(12))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestPostgres_CrowdOnOneRunDoesNotDeadlock(t *testing.T) {
 	q.Set("deadlock_timeout", "1ms")
 	address.RawQuery = q.Encode()
 
-	s, err := Open(t.Context(), Config{URL: address.String(), Plans: plansOf(counting(3))})
+	s, err := Open(t.Context(), Config{URL: address.String(), Types: storetest.Types(counting(3))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,10 +43,6 @@ func (s *Store) Waiting(ctx context.Context) ([]ktrdr.Waiting, error) {
 
 // Stalled implements ktrdr.Store.
 func (s *Store) Stalled(ctx context.Context, after time.Duration) ([]ktrdr.Stall, error) {
-	return readAll(ctx, s, func(row scanner) (one ktrdr.Stall, err error) {
-		var us int64
-		err = row.Scan(&one.Operation, &us)
-		one.For = span(us)
-		return one, err
-	}, selectStalled, after.Microseconds())
+	return readAll(ctx, s, fields(func(one *ktrdr.Stall) []any { return []any{&one.Operation, (*span)(&one.For)} }), selectStalled,
+		after.Microseconds())
 }

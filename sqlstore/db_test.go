@@ -15,6 +15,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // testSteps is a small schema, the same on both databases, for what the store
@@ -32,7 +33,7 @@ func testSteps(more ...string) fs.FS {
 
 func openTest(t testing.TB, url string, steps fs.FS) *Store {
 	t.Helper()
-	s, err := open(t.Context(), Config{URL: url, Log: testLog(t)}, steps)
+	s, err := open(t.Context(), Config{URL: url, Types: storetest.Types(nil), Log: testLog(t)}, steps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func TestWrite_PanicIsTheCallersError(t *testing.T) {
 	})
 }
 
-func TestWrite_BodyThatForgetsItsRowsHarmsNobody(t *testing.T) {
+func TestWrite_BodyThatForgetsItsRowsHarmsNoOther(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Store) {
 		mustPut(t, s, "a")
 		mustPut(t, s, "b")
@@ -341,7 +342,7 @@ func TestChanged_ClosesAfterACommitThatWakes(t *testing.T) {
 		ch := s.Changed()
 		wake(t.Context(), "a", false, nil)
 		if isClosed(ch) {
-			t.Error("closed by a write that wakes nobody")
+			t.Error("closed by a write that wakes no reader")
 		}
 		wake(t.Context(), "b", true, errors.New("refused"))
 		if isClosed(ch) {

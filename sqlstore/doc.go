@@ -22,7 +22,7 @@
 //	sqlite.go   the file and its connections (session.go)
 //	writer.go   SQLite's group commit: the turn (batch.go: what is done with it)
 //	pg.go       PostgreSQL's transactions (pgconn.go, pgdial.go)
-//	commit.go   what became of a COMMIT that failed
+//	commit.go   whether a failed COMMIT was committed
 //	notify.go   Changed, LISTEN and NOTIFY
 //	migrate.go  the schema and its version
 //	backup.go   one portable format for both (catalog.go, cell.go, restore.go)

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -18,12 +16,9 @@ const (
 	deleteDocument  query = `DELETE FROM documents WHERE kind = $1 AND name = $2`
 )
 
-func scanDocument(row scanner) (d ktrdr.Document, err error) {
-	var saved int64
-	err = row.Scan(&d.Kind, &d.Name, &d.Content, &d.Origin, &d.Source, &d.Owner, &saved)
-	d.SavedAt = instant(saved)
-	return d, err
-}
+var scanDocument = fields(func(d *ktrdr.Document) []any {
+	return []any{&d.Kind, &d.Name, &d.Content, &d.Origin, &d.Source, &d.Owner, (*moment)(&d.SavedAt)}
+})
 
 func noDocument(kind ktrdr.DocumentKind, name string) error {
 	if kind == ktrdr.StrategyDocument {
@@ -33,25 +28,14 @@ func noDocument(kind ktrdr.DocumentKind, name string) error {
 }
 
 // Documents implements ktrdr.Library.
-func (s *Store) Documents(ctx context.Context, kind ktrdr.DocumentKind) (all []ktrdr.Document, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectDocuments, string(kind))
-		all, err = gather(rows, err, scanDocument)
-		return err
-	})
-	return all, err
+func (s *Store) Documents(ctx context.Context, kind ktrdr.DocumentKind) ([]ktrdr.Document, error) {
+	return readAll(ctx, s, scanDocument, selectDocuments, string(kind))
 }
 
 // Document implements ktrdr.Library.
-func (s *Store) Document(ctx context.Context, kind ktrdr.DocumentKind, name string) (d ktrdr.Document, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		d, err = scanDocument(r.row(ctx, selectDocument, string(kind), name))
-		if errors.Is(err, sql.ErrNoRows) {
-			return noDocument(kind, name)
-		}
-		return err
-	})
-	return d, err
+func (s *Store) Document(ctx context.Context, kind ktrdr.DocumentKind, name string) (ktrdr.Document, error) {
+	d, err := readRow(ctx, s, scanDocument, selectDocument, string(kind), name)
+	return d, ifNoRow(err, noDocument(kind, name))
 }
 
 // SaveDocument implements ktrdr.Library.
@@ -69,15 +53,15 @@ func (s *Store) SaveDocument(ctx context.Context, d ktrdr.Document, replace bool
 		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
 			return err
 		}
-		is, err := scanDocument(t.row(ctx, selectDocument, string(d.Kind), d.Name))
+		is, found, err := optionalRow(scanDocument(t.row(ctx, selectDocument, string(d.Kind), d.Name)))
 		switch {
-		case err != nil && !errors.Is(err, sql.ErrNoRows):
+		case err != nil:
 			return err
-		case err == nil && is.Content == d.Content && (!replace || is.Origin == d.Origin && is.Owner == d.Owner && is.Source == d.Source):
+		case found && is.Content == d.Content && (!replace || is.Origin == d.Origin && is.Owner == d.Owner && is.Source == d.Source):
 			return nil
-		case err == nil && !replace:
+		case found && !replace:
 			return ktrdr.Errorf(ktrdr.CodeConflict, "the lab has another %s already", clip(d.Name))
-		case err == nil:
+		case found:
 			if _, err := t.exec(ctx, deleteDocument, string(d.Kind), d.Name); err != nil {
 				return err
 			}

@@ -241,7 +241,7 @@ func checkTrial(n ktrdr.NewTrial) error {
 
 // keep stores what the ledger says of an operation that has completed.
 func (s *Store) keep(ctx context.Context, t *tx, op operationRow) error {
-	tell := s.ledger[op.Type]
+	tell := s.types[op.Type].Ledger
 	if tell == nil || op.Status != ktrdr.Completed {
 		return nil
 	}

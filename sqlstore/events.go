@@ -3,8 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,34 +88,21 @@ func (s *Store) Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, 
 	if q.Limit < 1 || q.Limit > mostEvents {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", mostEvents, q.Limit)
 	}
-	asked, args := s.eventTexts().all, []any{q.After.Tx, q.After.ID, q.Limit}
+	asked, c := s.eventTexts().all, conditions{args: []any{q.After.Tx, q.After.ID, q.Limit}}
 	if q.Operation != "" {
 		if !q.Operation.Valid() {
 			return nil, notFound(q.Operation)
 		}
-		asked, args = s.eventTexts().ofOne, append(args, q.Operation)
+		asked, c.args = s.eventTexts().ofOne, append(c.args, q.Operation)
 	}
-	if len(q.Kinds) > 0 {
-		var kinds string
-		if kinds, args = ofKinds(q.Kinds, args); kinds == "" {
-			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%v: one of them is not a kind of event; the kinds are %s", q.Kinds,
-				text.Join(ktrdr.EventKinds))
-		}
-		asked = query(strings.Replace(string(asked), " ORDER BY", kinds+" ORDER BY", 1))
+	if slices.ContainsFunc(q.Kinds, func(k ktrdr.EventKind) bool { return !k.Known() }) {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%v: one of them is not a kind of event; the kinds are %s", q.Kinds,
+			text.Join(ktrdr.EventKinds))
 	}
-	return readAll(ctx, s, scanEvent, asked, args...)
-}
-
-// ofKinds is the condition of events of some kinds, with their arguments after
-// args; empty if one of them is unknown.
-func ofKinds(kinds []ktrdr.EventKind, args []any) (string, []any) {
-	for _, k := range kinds {
-		if !k.Known() {
-			return "", args
-		}
+	if in(&c, "kind", q.Kinds); len(q.Kinds) > 0 {
+		asked = query(strings.Replace(string(asked), " ORDER BY", " AND "+c.texts[0]+" ORDER BY", 1))
 	}
-	words := each(distinct(kinds), adder(&args))
-	return " AND kind IN (" + words + ")", args
+	return readAll(ctx, s, scanEvent, asked, c.args...)
 }
 
 var scanEvent = fields(func(e *ktrdr.Event) []any {
@@ -124,12 +110,9 @@ var scanEvent = fields(func(e *ktrdr.Event) []any {
 })
 
 // LastEvent implements ktrdr.Store.
-func (s *Store) LastEvent(ctx context.Context) (c ktrdr.Cursor, err error) {
-	c, err = readRow(ctx, s, fields(func(c *ktrdr.Cursor) []any { return []any{&c.Tx, &c.ID} }), s.eventTexts().last)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return c, err
+func (s *Store) LastEvent(ctx context.Context) (ktrdr.Cursor, error) {
+	c, err := readRow(ctx, s, fields(func(c *ktrdr.Cursor) []any { return []any{&c.Tx, &c.ID} }), s.eventTexts().last)
+	return c, ifNoRow(err, nil)
 }
 
 // PruneEvents implements ktrdr.Store. Only the oldest are looked at, which is

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // sortsFew is the questions that sort, but not more than the workers, the types,
@@ -27,9 +28,9 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 	active.ActiveOnly = true
 	stopped.Resumable = true
 	later := many
-	later.Cursor = listCursor(ktrdr.Operation{ID: "op_dummy_1"})
+	later.Cursor = placeCursor(0, "op_dummy_1")
 	listed := func(q ktrdr.OperationQuery) (query, []any) {
-		text, args, err := listQuery(q)
+		text, args, err := (&Store{types: storetest.Types(nil)}).listQuery(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,21 +185,16 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 
 func planOf(t *testing.T, s *Store, text query, args []any) string {
 	t.Helper()
-	var plan []string
-	err := s.readOne(t.Context(), func(r queryer) (err error) {
-		rows, err := r.rows(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
-		plan, err = gather(rows, err, func(row scanner) (line string, err error) {
-			var id, parent, unused int
-			err = row.Scan(&id, &parent, &unused, &line)
-			return line, err
-		})
-		return err
-	})
+	plan, err := readAll(t.Context(), s, func(row scanner) (line string, err error) {
+		var id, parent, unused int
+		err = row.Scan(&id, &parent, &unused, &line)
+		return line, err
+	}, "EXPLAIN QUERY PLAN "+text, args...)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return strings.Join(plan, "\n")
 }
 
-// threeFor is arguments for so many values.
+// threeFor is arguments for that number of values.
 func threeFor(values int) []any { return make([]any, 3+3*values) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // eachRestarted runs a test over two lives of one database.
@@ -17,7 +18,7 @@ func eachRestarted(t *testing.T, first, second func(t *testing.T, s *Store)) {
 	for name, url := range map[string]func(testing.TB) string{"SQLite": InstalledSQLite, "PostgreSQL": InstalledPostgres} {
 		t.Run(name, func(t *testing.T) {
 			where := url(t)
-			s, err := Open(t.Context(), Config{URL: where})
+			s, err := Open(t.Context(), Config{URL: where, Types: storetest.Types(nil)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +103,7 @@ func explode(ktrdr.Operation, []ktrdr.Operation, ktrdr.Why) (ktrdr.Decision, err
 func TestPlan_APanicLeavesItsStack(t *testing.T) {
 	var log bytes.Buffer
 	s, err := Open(t.Context(), Config{
-		URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: plansOf(planFunc(explode)), Log: slog.New(slog.NewTextHandler(&log, nil)),
+		URL: filepath.Join(t.TempDir(), "ktrdr.db"), Types: storetest.Types(planFunc(explode)), Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)

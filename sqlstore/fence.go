@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"strconv"
 	"strings"
@@ -14,9 +13,9 @@ import (
 // the epoch the caller speaks for. A refused epoch is told twice, to the
 // caller as an error and to the log as an event; so the transaction commits,
 // with nothing in it but that event.
-func (s *Store) fenced(ctx context.Context, l lane, body func(t *tx) error) error {
+func (s *Store) fenced(ctx context.Context, body func(t *tx) error) error {
 	var refused error
-	err := s.write(ctx, l, func(t *tx) error {
+	err := s.write(ctx, normal, func(t *tx) error {
 		refused = nil
 		err := body(t)
 		te, ok := errors.AsType[*ktrdr.TransitionError](err)
@@ -55,7 +54,12 @@ func fenceSave(ctx context.Context, t *tx, op ktrdr.OperationID, epoch ktrdr.Epo
 	if !op.Valid() {
 		return notFound(op)
 	}
-	n, err := t.exec(ctx, saveStep, op, epoch, step)
+	return fenceBy(ctx, t, op, epoch, saveStep, op, epoch, step)
+}
+
+// fenceBy runs the conditional update of a save.
+func fenceBy(ctx context.Context, t *tx, op ktrdr.OperationID, epoch ktrdr.Epoch, text query, args ...any) error {
+	n, err := t.exec(ctx, text, args...)
 	if err == nil && n == 0 {
 		err = refusal(ctx, t, op, ktrdr.Act{Input: ktrdr.Save, Epoch: epoch})
 	}
@@ -71,12 +75,8 @@ func (s *Store) SaveProgress(ctx context.Context, p ktrdr.ProgressReport) error 
 	if err != nil {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "the progress of %s cannot be stored: %w", p.Operation, err)
 	}
-	return s.fenced(ctx, normal, func(t *tx) error {
-		n, err := t.exec(ctx, saveProgress, p.Operation, p.Epoch, p.Progress.StepsCompleted, progress)
-		if err == nil && n == 0 {
-			err = refusal(ctx, t, p.Operation, ktrdr.Act{Input: ktrdr.Save, Epoch: p.Epoch})
-		}
-		return err
+	return s.fenced(ctx, func(t *tx) error {
+		return fenceBy(ctx, t, p.Operation, p.Epoch, saveProgress, p.Operation, p.Epoch, p.Progress.StepsCompleted, progress)
 	})
 }
 
@@ -86,12 +86,8 @@ const selectPlace query = `SELECT status, epoch, has_plan FROM operations WHERE 
 func refusal(ctx context.Context, q queryer, id ktrdr.OperationID, act ktrdr.Act) error {
 	var plan int
 	te := &ktrdr.TransitionError{ID: id, Input: act.Input, Given: act.Epoch, Code: ktrdr.CodeConflict}
-	err := q.row(ctx, selectPlace, id).Scan(&te.From, &te.Epoch, &plan)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return notFound(id)
-	case err != nil:
-		return err
+	if err := q.row(ctx, selectPlace, id).Scan(&te.From, &te.Epoch, &plan); err != nil {
+		return ifNoRow(err, notFound(id))
 	}
 	switch act.Input {
 	case ktrdr.Save, ktrdr.Finish, ktrdr.Release, ktrdr.LoseChild:

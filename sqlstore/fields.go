@@ -21,6 +21,7 @@ func fields[T any](of func(*T) []any) func(scanner) (T, error) {
 type (
 	boolean  bool                  // 0 or 1
 	moment   time.Time             // microseconds since 1970; NULL or 0 for the zero time
+	span     time.Duration         // microseconds
 	document json.RawMessage       // text; NULL for none
 	nullText string                // NULL for ""
 	nullInt  int64                 // NULL for 0
@@ -62,6 +63,12 @@ func (b boolean) Value() (driver.Value, error) { return int64(bit(bool(b))), nil
 func (m *moment) Scan(v any) error {
 	n, err := readNumber(v)
 	*m = moment(instant(n))
+	return err
+}
+
+func (s *span) Scan(v any) error {
+	n, err := readNumber(v)
+	*s = span(n) * span(time.Microsecond)
 	return err
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// An operation whose cancel was acknowledged ends CANCELLED, whatever else
-// would have become of it. Statements that end operations take the failure of
+// An operation whose cancel was acknowledged ends CANCELLED, whatever its own end
+// was. Statements that end operations take the failure of
 // a cancelled one as $1.
 const (
 	ifCancelled      = `CASE WHEN cancel_requested = 1 THEN `
@@ -111,11 +111,10 @@ func (s *Store) Finish(ctx context.Context, f ktrdr.Finished) (ktrdr.Operation, 
 		return ktrdr.Operation{}, err
 	}
 	var op operationRow
-	err = s.fenced(ctx, normal, func(t *tx) (err error) {
-		if err := s.lockTree(ctx, t, f.Operation); err != nil {
-			return err
+	err = s.fenced(ctx, func(t *tx) (err error) {
+		if err = s.lockTree(ctx, t, f.Operation); err == nil {
+			op, err = s.finish(ctx, t, f)
 		}
-		op, err = s.finish(ctx, t, f)
 		return err
 	})
 	return op.Operation, err
@@ -187,10 +186,7 @@ func keptLast(ctx context.Context, t *tx, op operationRow, c *ktrdr.NewCheckpoin
 	var kind ktrdr.CheckpointType
 	var step int64
 	err := t.row(ctx, selectLast, op.ID, ktrdr.CheckpointID(op.Epoch, c.Seq)).Scan(&kind, &step)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return kind == c.Type && step == c.Step, err
+	return err == nil && kind == c.Type && step == c.Step, ifNoRow(err, nil)
 }
 
 // endedAs says whether f, which is tidy, could be what ended the operation. A

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"github.com/ktrdr/ktrdr"
@@ -30,11 +29,11 @@ const (
 
 // Finalist implements ktrdr.Runs.
 func (s *Store) Finalist(ctx context.Context, run string, generation int) (*ktrdr.Operation, error) {
-	best, err := readRow(ctx, s, scanPlain, selectFinalist, run, generation)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+	best, found, err := optionalRow(readRow(ctx, s, scanPlain, selectFinalist, run, generation))
+	if !found {
+		return nil, err
 	}
-	return &best, err
+	return &best, nil
 }
 
 // CloseGeneration implements ktrdr.Runs.

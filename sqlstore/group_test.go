@@ -31,7 +31,7 @@ func sqliteOf(t *testing.T, s *Store) *sqlite {
 }
 
 // holdWriter occupies the writer with a body until release is called, so that
-// a test can see what those who came meanwhile share.
+// a test can see what the callers that came meanwhile share.
 func holdWriter(t *testing.T, s *Store) (release func() error) {
 	t.Helper()
 	in, out, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -142,7 +142,7 @@ func TestWriter_BatchThatChangesNothingIsNotWritten(t *testing.T) {
 	before := w.mark
 	for range 10 {
 		if err := s.write(t.Context(), normal, func(tx *tx) error {
-			_, err := tx.exec(t.Context(), `UPDATE counters SET n = 1 WHERE id = 'nobody'`)
+			_, err := tx.exec(t.Context(), `UPDATE counters SET n = 1 WHERE id = 'unknown'`)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -154,9 +154,9 @@ func TestWriter_BatchThatChangesNothingIsNotWritten(t *testing.T) {
 	}
 }
 
-// Of those who share a commit, one fails after it has written. What the others
+// Of the callers that share a commit, one fails after it has written. What the others
 // wrote is there, once; what cannot be done again was not.
-func TestWriter_OneWhoFailsUndoesNobodyElse(t *testing.T) {
+func TestWriter_OneThatFailsUndoesNoOther(t *testing.T) {
 	s := openTest(t, sqlitePath(t), testSteps())
 	w := sqliteOf(t, s).writer
 	before := w.commits.Load()
@@ -282,7 +282,7 @@ func TestWriter_WaitsForAnotherProcess(t *testing.T) {
 	}
 	result := make(chan error, 1)
 	go func() { result <- put(t.Context(), s, normal, "ours") }()
-	if got := count(t, s); got != 0 { // readers wait for nobody
+	if got := count(t, s); got != 0 { // readers do not wait
 		t.Errorf("%d rows, want 0", got)
 	}
 	if _, err := conn.ExecContext(t.Context(), `COMMIT`); err != nil {

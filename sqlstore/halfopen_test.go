@@ -9,13 +9,14 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/backoff"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // hasty is a store behind a proxy, with little patience for heartbeats.
 func hasty(t *testing.T) (*Store, *proxy) {
 	t.Helper()
 	p := newProxy(t, pgtest.URL(t))
-	s, err := Open(t.Context(), Config{URL: p.url, HeartbeatTry: time.Second})
+	s, err := Open(t.Context(), Config{URL: p.url, HeartbeatTry: time.Second, Types: storetest.Types(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -24,11 +22,8 @@ func (s *Store) Info(ctx context.Context) (ktrdr.StoreInfo, error) {
 	if err != nil {
 		return info, err
 	}
-	err = s.readOne(ctx, func(r queryer) error { return r.row(ctx, selectMeta, metaBlobRoot).Scan(&info.Lab) })
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil // none is bound yet
-	}
-	return info, err
+	info.Lab, err = readRow(ctx, s, scanValue[string], selectMeta, metaBlobRoot)
+	return info, ifNoRow(err, nil) // none is bound yet
 }
 
 // Close waits for the writes under way and closes the database. Calls that

@@ -5,7 +5,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -58,25 +60,22 @@ func (s *Store) ReserveCall(ctx context.Context, c ktrdr.NewCall) (ktrdr.Call, e
 		return ktrdr.Call{}, err
 	}
 	var call ktrdr.Call
-	err := s.fenced(ctx, normal, func(t *tx) error {
+	err := s.fenced(ctx, func(t *tx) (err error) {
+		call = ktrdr.Call{}
 		var root ktrdr.OperationID
-		err := t.row(ctx, selectRootOfClaim, c.Operation, c.Epoch).Scan(&root)
+		err = t.row(ctx, selectRootOfClaim, c.Operation, c.Epoch).Scan(&root)
 		if errors.Is(err, sql.ErrNoRows) {
 			return refusal(ctx, t, c.Operation, ktrdr.Act{Input: ktrdr.Save, Epoch: c.Epoch})
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.lockMeta(ctx, t, metaCalls)
 		}
-		if err := s.lockMeta(ctx, t, metaCalls); err != nil {
-			return err
+		if err == nil {
+			call, err = reserve(ctx, t, c, root)
 		}
-		call, err = reserve(ctx, t, c, root)
 		return err
 	})
-	if err != nil {
-		return ktrdr.Call{}, err
-	}
-	return call, nil
+	return call, err
 }
 
 // reserve answers from the journal, or reserves what the call can cost.
@@ -91,14 +90,14 @@ func reserve(ctx context.Context, t *tx, c ktrdr.NewCall, root ktrdr.OperationID
 	}
 	if unsettled >= mostUnsettled {
 		return ktrdr.Call{}, ktrdr.Errorf(ktrdr.CodePoison,
-			"%d calls of %s with the same question were lost on their way and may have been billed; it is not asked again: "+
+			"%d calls of %s with the same question were lost on their way and may have been billed; the question is not repeated: "+
 				"find out what ends the process during the call", unsettled, root)
 	}
-	spent, err := spending(ctx, t, root)
-	if err != nil {
-		return ktrdr.Call{}, err
+	spent, err := scanSpending(t.row(ctx, selectSpending, root))
+	if err == nil {
+		err = affordable(c, root, spent)
 	}
-	if err := affordable(c, root, spent); err != nil {
+	if err != nil {
 		return ktrdr.Call{}, err
 	}
 	return scanCall(t.row(ctx, insertCall, root, c.Operation, c.Epoch, c.Key.String(), c.Model, c.Most))
@@ -159,11 +158,8 @@ func (s *Store) SettleCall(ctx context.Context, e ktrdr.CallEnd) error {
 // settledBefore answers an end whose first answer was lost.
 func settledBefore(ctx context.Context, t *tx, e ktrdr.CallEnd) error {
 	call, err := scanCall(t.row(ctx, selectCall, e.ID))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no call %d", e.ID)
-	case err != nil:
-		return err
+	if err != nil {
+		return ifNoRow(err, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no call %d", e.ID))
 	}
 	if call.Status == e.Status && call.Charged == e.Cost && call.Input == e.Input && call.Output == e.Output &&
 		call.Error == e.Error && sameJSON(call.Answer, e.Answer) {
@@ -197,23 +193,16 @@ func (s *Store) Spending(ctx context.Context, root ktrdr.OperationID) (spent ktr
 	if root != "" && !root.Valid() {
 		return spent, notFound(root)
 	}
-	err = s.readOne(ctx, func(r queryer) error {
-		spent, err = spending(ctx, r, root)
-		return err
-	})
-	return spent, err
+	return readRow(ctx, s, scanSpending, selectSpending, root)
 }
 
-func spending(ctx context.Context, q queryer, root ktrdr.OperationID) (spent ktrdr.Spending, err error) {
-	err = q.row(ctx, selectSpending, root).Scan(&spent.Today, &spent.Calls, &spent.Research)
-	return spent, err
-}
+var scanSpending = fields(func(s *ktrdr.Spending) []any { return []any{&s.Today, &s.Calls, &s.Research} })
 
 // Calls implements ktrdr.Journal.
 func (s *Store) Calls(ctx context.Context, root ktrdr.OperationID, limit int) (calls []ktrdr.Call, err error) {
 	limit = cmp.Or(limit, defaultPage)
-	if limit < 1 || limit > largestPage {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, limit)
+	if err := checkLimit(limit); err != nil {
+		return nil, err
 	}
 	text, args := selectCalls, []any{limit}
 	if root != "" {
@@ -231,3 +220,47 @@ var scanCall = fields(func(c *ktrdr.Call) []any {
 		&c.Error, (*moment)(&c.At), (*moment)(&c.SettledAt), (*document)(&c.Answer),
 	}
 })
+
+// youngestPast keeps the calls of the last day as they are: one that was in
+// flight when its research ended may still be settled.
+const youngestPast = 24 * time.Hour
+
+// expireCalls deletes calls of researches that can no longer go on, so that their
+// answers are not needed again. A trigger adds them to llm_spent. The
+// last of all stays, so that no number is given twice.
+const expireCalls query = `DELETE FROM llm_calls WHERE id IN (SELECT c.id FROM llm_calls c
+	WHERE c.at <= {now} - CAST($1 AS BIGINT) AND c.id < (SELECT MAX(id) FROM llm_calls)
+		AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = c.root_id
+			AND (o.` + isOpen + ` OR o.status <> 'COMPLETED' AND o.ckpt_id IS NOT NULL))
+	ORDER BY c.at LIMIT $2)`
+
+// ExpireCalls implements ktrdr.Journal.
+func (s *Store) ExpireCalls(ctx context.Context, age time.Duration) (int, error) {
+	if age < 0 {
+		return 0, ktrdr.Errorf(ktrdr.CodeInvalid, "calls cannot expire at an age of %v", age)
+	}
+	n, err := s.exec(ctx, expireCalls, max(age, youngestPast).Microseconds(), removeAtOnce)
+	return int(n), err
+}
+
+// CallSums implements ktrdr.Journal. It sums up the calls that are kept and those
+// that are not. A run's calls are found by the research that each belongs to.
+func (s *Store) CallSums(ctx context.Context, from time.Time, run string) (sums []ktrdr.CallSum, err error) {
+	of, args := func(string) string { return "" }, []any{micros(from)}
+	if run != "" {
+		of = func(table string) string {
+			return " AND EXISTS (SELECT 1 FROM operations AS o WHERE o.id = " + table + ".root_id AND o.run = $2)"
+		}
+		args = append(args, run)
+	}
+	sum := func(column string) string { return "CAST(SUM(" + column + ") AS BIGINT)" }
+	text := query(fmt.Sprintf(`SELECT model, status, %s, %s, %s, %s FROM (
+			SELECT model, status, 1 AS calls, charged, input_tokens, output_tokens FROM llm_calls WHERE at >= $1 AND error <> '`+ktrdr.NotAsked+`'%s
+			UNION ALL
+			SELECT model, status, calls, charged, input_tokens, output_tokens FROM llm_spent WHERE day > $1 - 86400000000%s
+		) AS c GROUP BY model, status ORDER BY model, status`,
+		sum("calls"), sum("charged"), sum("input_tokens"), sum("output_tokens"), of("llm_calls"), of("llm_spent")))
+	return readAll(ctx, s, fields(func(c *ktrdr.CallSum) []any {
+		return []any{&c.Model, &c.Status, &c.Calls, &c.Charged, &c.Input, &c.Output}
+	}), text, args...)
+}

@@ -23,10 +23,9 @@ const (
 	selectOldKeys query = `SELECT key FROM idempotency WHERE created_at <= {now} - CAST($1 AS BIGINT) LIMIT $2`
 )
 
-// remember takes the key for id, also from an operation for which it has lived
-// long enough. If it was taken before, the operation of that
-// time is returned: PostgreSQL waits for whoever is taking it, so that one of
-// many wins.
+// remember takes the key for id, also from an operation whose key has expired. If it
+// was taken before, the operation of that time is returned: PostgreSQL waits for a
+// transaction that is taking it, so that one of many wins.
 func remember(ctx context.Context, t *tx, key ktrdr.IdempotencyKey, id ktrdr.OperationID) (before ktrdr.OperationID, err error) {
 	for range 2 { // one that was taken may be forgotten before it is read
 		taken, err := t.exec(ctx, insertKey, key.Key, key.Body.String(), id, keyLife.Microseconds())
@@ -52,7 +51,7 @@ func remember(ctx context.Context, t *tx, key ktrdr.IdempotencyKey, id ktrdr.Ope
 // forgetKeys deletes keys whose life is over.
 func (s *Store) forgetKeys(ctx context.Context) error {
 	for {
-		old, err := readAll(ctx, s, scanText, selectOldKeys, keyLife.Microseconds(), removeAtOnce) // looking does not need the writer
+		old, err := readAll(ctx, s, scanValue[string], selectOldKeys, keyLife.Microseconds(), removeAtOnce) // looking does not need the writer
 		if err == nil && len(old) > 0 {
 			err = s.write(ctx, normal, func(t *tx) error { return deleteKeys(ctx, t, old) })
 		}
@@ -62,8 +61,8 @@ func (s *Store) forgetKeys(ctx context.Context) error {
 	}
 }
 
-// deleteKeys deletes those of the keys that are old still: one may have been
-// forgotten and taken anew.
+// deleteKeys deletes those of the keys that are still old: one may have been
+// forgotten and taken again.
 func deleteKeys(ctx context.Context, t *tx, keys []string) error {
 	for some := range slices.Chunk(keys, keysAtOnce) {
 		list, args := padded(2, some, func(key string) any { return key })

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // oldVersion writes rows as the version before the ledger did.
@@ -214,7 +215,7 @@ func micro(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
 func TestOpen_MakesTheLedgerOfAnOlderDatabase(t *testing.T) {
 	onOldDatabases(t, func(t *testing.T, url string, later time.Time) {
-		s := openStore(t, url, plansOf(fanOut(1)))
+		s := openStore(t, url, storetest.Types(fanOut(1)))
 		runsOfTheOld(t, s, later)
 		tradedOfTheOld(t, s)
 		goesOn(t, s)
@@ -292,14 +293,12 @@ func tradedOfTheOld(t *testing.T, s *Store) {
 	}
 	ids := map[string]string{} // by symbol
 	if err := s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, `SELECT symbol, id FROM markets`)
-		_, err = gather(rows, err, func(row scanner) (symbol string, err error) {
-			var id string
-			err = row.Scan(&symbol, &id)
+		return eachRow(ctx, r, func(row scanner) error {
+			var symbol, id string
+			err := row.Scan(&symbol, &id)
 			ids[symbol] = id
-			return symbol, err
-		})
-		return err
+			return err
+		}, `SELECT symbol, id FROM markets`)
 	}); err != nil {
 		t.Fatal(err)
 	}

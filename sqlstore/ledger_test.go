@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 func TestLedger_AnEntryThatCannotBeStoredUndoesTheEnd(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
-		s.ledger = ktrdr.Ledger{ktrdr.Dummy: func(ktrdr.Operation) ktrdr.Entry {
-			return ktrdr.Entry{Look: &ktrdr.LookResult{Result: json.RawMessage(`{`)}}
+		s.types[ktrdr.Dummy] = ktrdr.Definition{Ledger: func(ktrdr.Operation) ktrdr.LedgerEntry {
+			return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{Result: json.RawMessage(`{`)}}
 		}}
 		op := create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy})
 		task := claimDummy(t, s, "")
@@ -23,16 +24,16 @@ func TestLedger_AnEntryThatCannotBeStoredUndoesTheEnd(t *testing.T) {
 }
 
 func TestLedger_IsAskedOncePerEndAndOnlyOfWhatCompletes(t *testing.T) {
-	eachStore(t, plansOf(fanOut(1)), func(t *testing.T, s *Store) {
+	eachStore(t, storetest.Types(fanOut(1)), func(t *testing.T, s *Store) {
 		var asked []ktrdr.Status
-		tell := func(op ktrdr.Operation) ktrdr.Entry {
+		tell := func(op ktrdr.Operation) ktrdr.LedgerEntry {
 			if op.Result == nil || op.CompletedAt.IsZero() {
 				t.Errorf("asked about %s without its result or end", op.ID)
 			}
 			asked = append(asked, op.Status)
-			return ktrdr.Entry{}
+			return ktrdr.LedgerEntry{}
 		}
-		s.ledger = ktrdr.Ledger{ktrdr.Dummy: tell}
+		s.types[ktrdr.Dummy] = ktrdr.Definition{Ledger: tell}
 		for _, outcome := range []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled} {
 			create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy})
 			task := claimDummy(t, s, "")
@@ -74,7 +75,9 @@ func populateLedger(t *testing.T, s *Store) string {
 
 func TestTriggers_TheLedgerOnlyGrows(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
-		s.ledger = ktrdr.Ledger{ktrdr.Dummy: func(ktrdr.Operation) ktrdr.Entry { return ktrdr.Entry{Look: &ktrdr.LookResult{Claim: true}} }}
+		s.types[ktrdr.Dummy] = ktrdr.Definition{Ledger: func(ktrdr.Operation) ktrdr.LedgerEntry {
+			return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{Claim: true}}
+		}}
 		market := populateLedger(t, s)
 		refuse := func(texts ...query) {
 			t.Helper()

@@ -2,9 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -34,68 +31,44 @@ const (
 	deleteBars query = `DELETE FROM bars WHERE symbol = $1 AND timeframe = $2`
 )
 
-func scanBars(row scanner) (b ktrdr.StoredBars, err error) {
-	var hash, file string
-	var first, last, added, current int64
-	var madeUp sql.NullBool
-	err = row.Scan(&b.Symbol, &b.Timeframe, &hash, &b.Bars, &first, &last, &file, &b.Origin, &b.Source, &madeUp, &added, &current)
-	if err != nil {
-		return b, err
+var scanBars = fields(func(b *ktrdr.StoredBars) []any {
+	return []any{
+		&b.Symbol, &b.Timeframe, (*digest)(&b.Hash), &b.Bars, (*moment)(&b.First), (*moment)(&b.Last), fromJSON(&b.File),
+		&b.Origin, &b.Source, fromBit(&b.MadeUp), (*moment)(&b.AddedAt), (*boolean)(&b.Current),
 	}
-	b.Current, b.MadeUp = current == 1, optionalBool(madeUp)
-	b.First, b.Last, b.AddedAt = instant(first), instant(last), instant(added)
-	if b.Hash, err = ktrdr.ParseHash(hash); err != nil {
-		return b, err
-	}
-	return b, json.Unmarshal([]byte(file), &b.File)
-}
+})
 
 func noBars(symbol, timeframe string) error {
 	return ktrdr.Errorf(ktrdr.CodeNotFound, "there are no %s bars of %s; `ktrdr data list` shows what there is", clip(timeframe), clip(symbol))
 }
 
 // Bars implements ktrdr.Library.
-func (s *Store) Bars(ctx context.Context, old bool) (all []ktrdr.StoredBars, err error) {
+func (s *Store) Bars(ctx context.Context, old bool) ([]ktrdr.StoredBars, error) {
 	text := selectCurrentBars
 	if old {
 		text = selectAllBars
 	}
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, text)
-		all, err = gather(rows, err, scanBars)
-		return err
-	})
-	return all, err
+	return readAll(ctx, s, scanBars, text)
 }
 
 // BarsOf implements ktrdr.Library.
-func (s *Store) BarsOf(ctx context.Context, symbol, timeframe string) (found ktrdr.StoredBars, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		found, err = scanBars(r.row(ctx, selectBars, symbol, timeframe))
-		if errors.Is(err, sql.ErrNoRows) {
-			return noBars(symbol, timeframe)
-		}
-		return err
-	})
-	return found, err
+func (s *Store) BarsOf(ctx context.Context, symbol, timeframe string) (ktrdr.StoredBars, error) {
+	found, err := readRow(ctx, s, scanBars, selectBars, symbol, timeframe)
+	return found, ifNoRow(err, noBars(symbol, timeframe))
 }
 
 // AddBars implements ktrdr.Library.
-func (s *Store) AddBars(ctx context.Context, n ktrdr.NewBars) (added ktrdr.StoredBars, err error) {
+func (s *Store) AddBars(ctx context.Context, n ktrdr.NewBars) (ktrdr.StoredBars, error) {
 	if err := checkBars(n); err != nil {
-		return added, err
+		return ktrdr.StoredBars{}, err
 	}
-	err = s.write(ctx, normal, func(t *tx) error {
-		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
-			return err
-		}
-		if added, _, err = s.addPlaced(ctx, t, n); err != nil {
-			return err
+	return inWrite(ctx, s, func(t *tx) (added ktrdr.StoredBars, err error) {
+		if err = s.lockMeta(ctx, t, metaLibrary); err == nil {
+			added, _, err = s.addPlaced(ctx, t, n)
 		}
 		t.wake()
-		return nil
+		return added, err
 	})
-	return added, err
 }
 
 // addPlaced adds a series and assigns it to its market. The caller has locked
@@ -124,55 +97,49 @@ func checkBars(b ktrdr.NewBars) error {
 
 // addBars adds a series. The caller has locked metaLibrary.
 func addBars(ctx context.Context, t *tx, n ktrdr.NewBars) (ktrdr.StoredBars, error) {
-	var spelt string
-	err := t.row(ctx, selectSpelt, n.Symbol, n.Symbol).Scan(&spelt)
-	switch {
-	case err == nil:
-		return n.StoredBars, ktrdr.Errorf(ktrdr.CodeConflict,
-			"the library has %s already, which differs from %s by capitals only: use that spelling", spelt, n.Symbol)
-	case !errors.Is(err, sql.ErrNoRows):
+	spelt, err := firstColumn(ctx, t, selectSpelt, n.Symbol, n.Symbol)
+	if err == nil && len(spelt) > 0 {
+		err = ktrdr.Errorf(ktrdr.CodeConflict,
+			"the library has %s already, which differs from %s by capitals only: use that spelling", spelt[0], n.Symbol)
+	}
+	if err != nil {
 		return n.StoredBars, err
 	}
-	is, err := scanBars(t.row(ctx, selectBars, n.Symbol, n.Timeframe))
+	is, found, err := optionalRow(scanBars(t.row(ctx, selectBars, n.Symbol, n.Timeframe)))
 	switch {
-	case err != nil && !errors.Is(err, sql.ErrNoRows):
+	case err != nil:
 		return n.StoredBars, err
-	case is.Hash == n.Hash && err == nil:
+	case is.Hash == n.Hash && found:
 		if n.MadeUp != nil && *n.MadeUp {
 			is.MadeUp = n.MadeUp
 			_, err = t.exec(ctx, learnBars, n.Symbol, n.Timeframe, n.Hash.String())
 		}
 		return is, err
 	case !n.Old && is.Hash != n.Replaces:
-		return is, ktrdr.Errorf(ktrdr.CodeConflict, "the %s bars of %s have changed: look at them and try again", n.Timeframe, n.Symbol)
+		return is, barsChanged(n.Timeframe, n.Symbol)
 	}
 	file, err := marshal(n.File)
 	if err != nil {
 		return is, err
 	}
-	was, err := scanBars(t.row(ctx, selectOneBars, n.Symbol, n.Timeframe, n.Hash.String()))
-	there := err == nil
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	was, there, err := optionalRow(scanBars(t.row(ctx, selectOneBars, n.Symbol, n.Timeframe, n.Hash.String())))
+	if err != nil {
 		return is, err
 	}
 	if there && n.Old {
 		return was, nil
 	}
 	if !n.Old {
-		if _, err := t.exec(ctx, retireBars, n.Symbol, n.Timeframe); err != nil {
+		if err := t.later(ctx, retireBars, n.Symbol, n.Timeframe); err != nil {
 			return is, err
 		}
 	}
 	if there {
-		_, err = t.exec(ctx, reviveBars, n.Symbol, n.Timeframe, n.Hash.String(), file, string(n.Origin), shortened(n.Source),
+		err = t.later(ctx, reviveBars, n.Symbol, n.Timeframe, n.Hash.String(), file, string(n.Origin), shortened(n.Source),
 			optionalBit(n.MadeUp))
 	} else {
-		current := 1
-		if n.Old {
-			current = 0
-		}
-		_, err = t.exec(ctx, insertBars, n.Symbol, n.Timeframe, n.Hash.String(), n.Bars, micros(n.First), micros(n.Last), file,
-			string(n.Origin), shortened(n.Source), optionalBit(n.MadeUp), current)
+		err = t.later(ctx, insertBars, n.Symbol, n.Timeframe, n.Hash.String(), n.Bars, micros(n.First), micros(n.Last), file,
+			string(n.Origin), shortened(n.Source), optionalBit(n.MadeUp), bit(!n.Old))
 	}
 	if err != nil {
 		return is, err
@@ -181,23 +148,21 @@ func addBars(ctx context.Context, t *tx, n ktrdr.NewBars) (ktrdr.StoredBars, err
 }
 
 // DeleteBars implements ktrdr.Library.
-func (s *Store) DeleteBars(ctx context.Context, symbol, timeframe string) (deleted []ktrdr.StoredBars, err error) {
-	err = s.write(ctx, normal, func(t *tx) error {
+func (s *Store) DeleteBars(ctx context.Context, symbol, timeframe string) ([]ktrdr.StoredBars, error) {
+	return inWrite(ctx, s, func(t *tx) ([]ktrdr.StoredBars, error) {
 		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
-			return err
+			return nil, err
 		}
-		rows, err := t.rows(ctx, selectBarsOf, symbol, timeframe)
-		if deleted, err = gather(rows, err, scanBars); err != nil {
-			return err
+		deleted, err := collect(ctx, t, scanBars, selectBarsOf, symbol, timeframe)
+		if err == nil && len(deleted) == 0 {
+			err = noBars(symbol, timeframe)
 		}
-		if len(deleted) == 0 {
-			return noBars(symbol, timeframe)
+		if err != nil {
+			return nil, err
 		}
-		_, err = t.exec(ctx, deleteBars, symbol, timeframe)
 		t.wake()
-		return err
+		return deleted, t.later(ctx, deleteBars, symbol, timeframe)
 	})
-	return deleted, err
 }
 
 // RenameBars implements ktrdr.Library.
@@ -215,16 +180,15 @@ func (s *Store) RenameBars(ctx context.Context, symbol string, renamed []ktrdr.N
 			return err
 		}
 		for _, n := range renamed {
-			is, err := scanBars(t.row(ctx, selectBars, n.Symbol, n.Timeframe))
-			if err == nil {
-				return ktrdr.Errorf(ktrdr.CodeConflict, "there are %s bars of %s already, %d of them: choose another symbol, or delete them first",
+			is, found, err := optionalRow(scanBars(t.row(ctx, selectBars, n.Symbol, n.Timeframe)))
+			if found {
+				err = ktrdr.Errorf(ktrdr.CodeConflict, "there are %s bars of %s already, %d of them: choose another symbol, or delete them first",
 					is.Timeframe, is.Symbol, is.Bars)
 			}
-			if !errors.Is(err, sql.ErrNoRows) {
-				return err
+			if n.Replaces = (ktrdr.Hash{}); err == nil {
+				_, _, err = s.addPlaced(ctx, t, n)
 			}
-			n.Replaces = ktrdr.Hash{}
-			if _, _, err := s.addPlaced(ctx, t, n); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -236,8 +200,7 @@ func (s *Store) RenameBars(ctx context.Context, symbol string, renamed []ktrdr.N
 // retireAll retires the current series of a symbol, which must be those that are
 // renamed.
 func retireAll(ctx context.Context, t *tx, symbol string, renamed []ktrdr.NewBars) error {
-	rows, err := t.rows(ctx, selectBarsNow, symbol)
-	current, err := gather(rows, err, scanBars)
+	current, err := collect(ctx, t, scanBars, selectBarsNow, symbol)
 	if err != nil {
 		return err
 	}
@@ -247,42 +210,30 @@ func retireAll(ctx context.Context, t *tx, symbol string, renamed []ktrdr.NewBar
 	}
 	for _, is := range current {
 		if replaced[is.Timeframe] != is.Hash {
-			return ktrdr.Errorf(ktrdr.CodeConflict, "the %s bars of %s have changed: look at them and try again", is.Timeframe, symbol)
+			return barsChanged(is.Timeframe, symbol)
 		}
 		delete(replaced, is.Timeframe)
-		if _, err := t.exec(ctx, retireBars, symbol, is.Timeframe); err != nil {
+		if err := t.later(ctx, retireBars, symbol, is.Timeframe); err != nil {
 			return err
 		}
 	}
 	for _, n := range renamed {
 		if _, missing := replaced[n.Timeframe]; missing {
-			return ktrdr.Errorf(ktrdr.CodeConflict, "the %s bars of %s have changed: look at them and try again", n.Timeframe, symbol)
+			return barsChanged(n.Timeframe, symbol)
 		}
 	}
 	return nil
 }
 
+func barsChanged(timeframe, symbol string) error {
+	return ktrdr.Errorf(ktrdr.CodeConflict, "the %s bars of %s have changed: look at them and try again", timeframe, symbol)
+}
+
 // barsRefs yields the files of all series; false when no more are wanted.
 func (s *Store) barsRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
-	for after := []any{"", "", ""}; ; {
-		var found []ktrdr.StoredBars
-		err := s.readOne(ctx, func(r queryer) error {
-			rows, err := r.rows(ctx, selectNamingBar, append(after[:3:3], refsPage)...)
-			found, err = gather(rows, err, scanBars)
-			return err
-		})
-		if err != nil {
-			yield(ktrdr.BlobRef{}, err)
-			return false
-		}
-		for _, b := range found {
-			if !yield(ktrdr.BlobRef{Artifact: b.File, Series: b.Symbol + " " + b.Timeframe, Bars: true}, nil) {
-				return false
-			}
-			after = []any{b.Symbol, b.Timeframe, b.Hash.String()}
-		}
-		if len(found) < refsPage {
-			return true
-		}
-	}
+	first := []any{"", "", ""}
+	return yieldRefs(ctx, s, yield, scanBars, selectNamingBar, first, func(b ktrdr.StoredBars) ([]ktrdr.BlobRef, []any) {
+		return []ktrdr.BlobRef{{Artifact: b.File, Series: b.Symbol + " " + b.Timeframe, Bars: true}},
+			[]any{b.Symbol, b.Timeframe, b.Hash.String()}
+	})
 }

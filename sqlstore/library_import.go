@@ -23,20 +23,17 @@ func (s *Store) ImportBars(ctx context.Context, n ktrdr.NewBars, by ktrdr.BarsIm
 	if !by.Operation.Valid() {
 		return nil, notFound(by.Operation)
 	}
-	err = s.fenced(ctx, normal, func(t *tx) error {
+	err = s.fenced(ctx, func(t *tx) error {
 		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
 			return err
 		}
-		var was sql.NullString
-		err := t.row(ctx, lockImported, by.Operation, by.Epoch).Scan(&was)
+		was, err := scanValue[document](t.row(ctx, lockImported, by.Operation, by.Epoch))
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return refusal(ctx, t, by.Operation, ktrdr.Act{Input: ktrdr.Save, Epoch: by.Epoch})
-		case err != nil:
+		case err != nil || was != nil:
+			result = json.RawMessage(was)
 			return err
-		case was.Valid:
-			result = json.RawMessage(was.String)
-			return nil
 		}
 		added, placed, err := s.addPlaced(ctx, t, n)
 		if err != nil {
@@ -57,15 +54,6 @@ func (s *Store) ImportResult(ctx context.Context, id ktrdr.OperationID) (json.Ra
 	if !id.Valid() {
 		return nil, notFound(id)
 	}
-	var result sql.NullString
-	err := s.readOne(ctx, func(r queryer) error {
-		return r.row(ctx, selectImported, id).Scan(&result)
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, notFound(id)
-	}
-	if !result.Valid {
-		return nil, err
-	}
-	return json.RawMessage(result.String), err
+	result, err := readRow(ctx, s, scanValue[document], selectImported, id)
+	return json.RawMessage(result), ifNoRow(err, notFound(id))
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // planFunc is a plan that is a function.
@@ -46,10 +47,6 @@ func fanOut(n int) planFunc {
 		}
 		return d, nil
 	}
-}
-
-func plansOf(p ktrdr.Plan) map[ktrdr.Type]ktrdr.Plan {
-	return map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: p}
 }
 
 func create(t *testing.T, s *Store, n ktrdr.NewOperation) ktrdr.Operation {
@@ -108,7 +105,7 @@ func childrenOf(t *testing.T, s *Store, id ktrdr.OperationID) []ktrdr.Operation 
 }
 
 func TestPlan_ParentEndsWithItsLastChild(t *testing.T) {
-	eachStore(t, plansOf(fanOut(3)), func(t *testing.T, s *Store) {
+	eachStore(t, storetest.Types(fanOut(3)), func(t *testing.T, s *Store) {
 		p := createParent(t, s)
 		if p.Status != ktrdr.Running || p.Epoch != 1 || p.Phase != "WORKING" || p.Checkpoint == nil {
 			t.Fatalf("parent is %s at epoch %d in phase %q with checkpoint %v", p.Status, p.Epoch, p.Phase, p.Checkpoint)
@@ -128,7 +125,7 @@ func TestPlan_ParentEndsWithItsLastChild(t *testing.T) {
 }
 
 func TestPlan_StoppedParentEndsAfterItsChildren(t *testing.T) {
-	eachStore(t, plansOf(fanOut(3)), func(t *testing.T, s *Store) {
+	eachStore(t, storetest.Types(fanOut(3)), func(t *testing.T, s *Store) {
 		p := createParent(t, s)
 		bad, running := claimDummy(t, s, ""), claimDummy(t, s, "")
 		finish(t, s, bad, ktrdr.Failed)
@@ -189,7 +186,7 @@ func nested(depth int) planFunc {
 }
 
 func TestPlan_MovesATreeOfParentsInOneTransaction(t *testing.T) {
-	eachStore(t, plansOf(nested(5)), func(t *testing.T, s *Store) {
+	eachStore(t, storetest.Types(nested(5)), func(t *testing.T, s *Store) {
 		top := func() ktrdr.Operation {
 			return create(t, s, ktrdr.NewOperation{Type: ktrdr.AgentResearch, HasPlan: true, Spec: json.RawMessage(`1`)})
 		}
@@ -252,7 +249,7 @@ func TestPlan_GoneWrongFailsItsParentAlone(t *testing.T) {
 		}
 		return wrong[name].plan(p, children, why)
 	}
-	eachStore(t, plansOf(planFunc(byName)), func(t *testing.T, s *Store) {
+	eachStore(t, storetest.Types(planFunc(byName)), func(t *testing.T, s *Store) {
 		for name, c := range wrong {
 			p := create(t, s, ktrdr.NewOperation{
 				Type: ktrdr.AgentResearch, HasPlan: true, Spec: json.RawMessage(`1`), Metadata: fmt.Appendf(nil, "%q", name),

@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,10 +19,8 @@ const (
 // List implements ktrdr.Operations. One row more than asked for is read: it
 // says whether there is a next page.
 func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
-	if q.Limit == 0 {
-		q.Limit = defaultPage
-	}
-	text, args, err := listQuery(q)
+	q.Limit = cmp.Or(q.Limit, defaultPage)
+	text, args, err := s.listQuery(q)
 	if err != nil {
 		return ktrdr.OperationPage{}, err
 	}
@@ -39,74 +35,101 @@ func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.Operati
 
 // listQuery writes the statement. Values are arguments; of the query only its
 // shape gets into the text.
-func listQuery(q ktrdr.OperationQuery) (query, []any, error) {
-	if err := checkQuery(q); err != nil {
+func (s *Store) listQuery(q ktrdr.OperationQuery) (query, []any, error) {
+	if err := s.checkQuery(q); err != nil {
 		return "", nil, err
 	}
 	order, err := orderOf(q.Sort, "completed_at")
 	if err != nil {
 		return "", nil, err
 	}
-	var where []string
-	var args []any
-	arg := adder(&args)
-	if len(q.Status) > 0 {
-		where = append(where, "status IN ("+each(distinct(q.Status), arg)+")")
-		switch { // the index's own words, so that it is used
-		case !slices.ContainsFunc(q.Status, ktrdr.Status.Terminal):
-			where = append(where, isOpen)
-		case !slices.ContainsFunc(q.Status, func(s ktrdr.Status) bool { return s != ktrdr.Failed && s != ktrdr.Cancelled }):
-			where = append(where, isStopped)
-		}
+	c := conditions{texts: order.only}
+	in(&c, "status", q.Status)
+	switch { // the index's own words, so that it is used
+	case len(q.Status) == 0:
+	case !slices.ContainsFunc(q.Status, ktrdr.Status.Terminal):
+		c.add(isOpen)
+	case !slices.ContainsFunc(q.Status, func(s ktrdr.Status) bool { return s != ktrdr.Failed && s != ktrdr.Cancelled }):
+		c.add(isStopped)
 	}
-	if len(q.Type) > 0 {
-		where = append(where, "operation_type IN ("+each(distinct(q.Type), arg)+")")
-	}
-	if q.ActiveOnly {
-		where = append(where, isOpen)
-	}
-	if q.Resumable {
-		where = append(where, isStopped, "ckpt_id IS NOT NULL")
-	}
-	if q.Parent != "" {
-		where = append(where, "parent_id = "+arg(q.Parent))
-	}
-	if q.Run != "" {
-		where = append(where, "run = "+arg(q.Run), "run <> ''", "queue <> ''")
-	}
-	if q.Roots {
-		where = append(where, "parent_id IS NULL")
-	}
+	in(&c, "operation_type", q.Type)
+	c.when(q.ActiveOnly, isOpen)
+	c.when(q.Resumable, isStopped+" AND ckpt_id IS NOT NULL")
+	c.when(q.Parent != "", "parent_id = ?", q.Parent)
+	c.when(q.Run != "", "run = ? AND run <> '' AND queue <> ''", q.Run)
+	c.when(q.Roots, "parent_id IS NULL")
 	if q.Cursor != "" {
 		at, id, err := parseSorted(q.Sort, q.Cursor)
+		if err == nil && !ktrdr.OperationID(id).Valid() {
+			err = badCursor(q.Cursor)
+		}
 		if err != nil {
 			return "", nil, err
 		}
-		if !ktrdr.OperationID(id).Valid() {
-			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %q is not one this server gave; begin without a cursor", clip(q.Cursor))
-		}
-		where = append(where, order.follows(arg(at), arg(id)))
-	}
-	if order.only != "" {
-		where = append(where, order.only)
+		c.add(order.follows(), at, id)
 	}
 	columns := "{operation}"
 	if q.Brief {
 		columns = "{brief}"
 	}
-	text := "SELECT " + columns + " FROM operations"
-	if len(where) > 0 {
-		text += " WHERE " + strings.Join(where, " AND ")
-	}
-	return query(text + order.by() + " LIMIT " + arg(q.Limit+1)), args, nil
+	text, args := c.page(columns+" FROM operations", order.by(), q.Limit+1)
+	return text, args, nil
 }
 
-// adder returns a function that adds an argument and returns its placeholder.
-func adder(args *[]any) func(v any) string {
-	return func(v any) string {
-		*args = append(*args, v)
-		return "$" + strconv.Itoa(len(*args))
+// conditions are those of a statement that is put together, and its arguments.
+type conditions struct {
+	texts []string
+	args  []any
+}
+
+// arg adds an argument and returns its placeholder.
+func (c *conditions) arg(v any) string {
+	c.args = append(c.args, v)
+	return "$" + strconv.Itoa(len(c.args))
+}
+
+// add adds a condition. Each ? in it is the next of its arguments.
+func (c *conditions) add(text string, args ...any) {
+	for _, v := range args {
+		text = strings.Replace(text, "?", c.arg(v), 1)
 	}
+	c.texts = append(c.texts, text)
+}
+
+// when is add if the condition is asked for.
+func (c *conditions) when(asked bool, text string, args ...any) {
+	if asked {
+		c.add(text, args...)
+	}
+}
+
+// in adds that a column is one of some values, if there are any.
+func in[T cmp.Ordered](c *conditions, column string, all []T) {
+	words := make([]string, 0, len(all))
+	for _, one := range distinct(all) {
+		words = append(words, c.arg(one))
+	}
+	c.when(len(all) > 0, column+" IN ("+strings.Join(words, ", ")+")")
+}
+
+func (c *conditions) where() string {
+	if len(c.texts) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(c.texts, " AND ")
+}
+
+// page is the statement that selects the first rows.
+func (c *conditions) page(columnsFrom, order string, rows int) (query, []any) {
+	return query("SELECT " + columnsFrom + c.where() + order + " LIMIT " + c.arg(rows)), c.args
+}
+
+// checkLimit refuses a page of another size than a list has.
+func checkLimit(limit int) error {
+	if limit < 1 || limit > largestPage {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, limit)
+	}
+	return nil
 }
 
 // pageOf cuts a page off rows of which one more than its limit was read, and
@@ -118,30 +141,20 @@ func pageOf[T any](found []T, limit int) (page []T, last *T) {
 	return append([]T{}, found...), nil
 }
 
-func each[T any](all []T, arg func(any) string) string {
-	words := make([]string, len(all))
-	for i, one := range all {
-		words[i] = arg(one)
-	}
-	return strings.Join(words, ", ")
-}
-
 // distinct keeps a repeated filter from making a statement of its own.
 func distinct[T cmp.Ordered](all []T) []T { return slices.Compact(slices.Sorted(slices.Values(all))) }
 
-func checkQuery(q ktrdr.OperationQuery) error {
-	if q.Limit < 1 || q.Limit > largestPage {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+func (s *Store) checkQuery(q ktrdr.OperationQuery) error {
+	if err := checkLimit(q.Limit); err != nil {
+		return err
 	}
 	for _, status := range q.Status {
 		if !status.Known() {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a status; the statuses are %s", clip(string(status)), text.Join(ktrdr.Statuses))
 		}
 	}
-	for _, kind := range q.Type {
-		if !kind.Known() {
-			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(kind)), text.Join(ktrdr.Types))
-		}
+	if err := s.checkTypes(q.Type...); err != nil {
+		return err
 	}
 	if q.Parent != "" && !q.Parent.Valid() {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(q.Parent)))
@@ -159,19 +172,4 @@ func operationCursor(s ktrdr.Sort, op ktrdr.Operation) string {
 		at = op.CompletedAt
 	}
 	return sortedCursor(s, micros(at), string(op.ID))
-}
-
-// A list cursor is the last row's place in the order, opaque to clients.
-func listCursor(op ktrdr.Operation) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", micros(op.CreatedAt), op.ID))
-}
-
-func parseListCursor(s string) (int64, ktrdr.OperationID, error) {
-	text, err := base64.RawURLEncoding.DecodeString(s)
-	at, id, found := strings.Cut(string(text), " ")
-	us, err2 := strconv.ParseInt(at, 10, 64)
-	if err != nil || err2 != nil || !found || !ktrdr.OperationID(id).Valid() {
-		return 0, "", ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %q is not one this server gave; begin without a cursor", clip(s))
-	}
-	return us, ktrdr.OperationID(id), nil
 }

@@ -9,23 +9,22 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
 // LockFolder makes this process the one that uses a data folder until unlock
 // is called or the process ends, however it ends. A second one is told who is
 // there.
 func LockFolder(dir string) (unlock func() error, err error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock the data folder: %w", err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder, _ := os.ReadFile(f.Name())
-		_ = f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("already running here as pid %s; stop it, or choose another folder than %s", bytes.TrimSpace(holder), dir)
-		}
+	name := filepath.Join(dir, "lock")
+	f, err := atomicfile.Lock(name, os.O_CREATE)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
+	case f == nil:
+		holder, _ := os.ReadFile(name)
+		return nil, fmt.Errorf("already running here as pid %s; stop it, or choose another folder than %s", bytes.TrimSpace(holder), dir)
 	}
 	// The file stays when the lock is given up: removing it would let a third
 	// process lock a new file of the same name.

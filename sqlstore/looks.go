@@ -3,10 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
-	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
@@ -111,54 +108,42 @@ var scanLook = fields(func(l *ktrdr.Look) []any {
 // loadLook reads a look and its numbers; CodeNotFound.
 func loadLook(ctx context.Context, q queryer, text query, key string) (ktrdr.Look, error) {
 	l, err := scanLook(q.row(ctx, text, key))
-	if errors.Is(err, sql.ErrNoRows) {
-		return l, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no look %q", clip(key))
+	if err != nil {
+		return l, ifNoRow(err, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no look %q", clip(key)))
 	}
-	if err == nil {
-		err = addNumbers(ctx, q, &l)
-	}
+	numbers := fields(func(m *ktrdr.LookMarket) []any { return []any{&m.Market, &m.Number} })
+	l.Markets, err = collect(ctx, q, numbers, selectNumbers, l.Key)
 	return l, err
 }
 
-func addNumbers(ctx context.Context, q queryer, l *ktrdr.Look) (err error) {
-	numbers := fields(func(m *ktrdr.LookMarket) []any { return []any{&m.Market, &m.Number} })
-	l.Markets, err = collect(ctx, q, numbers, selectNumbers, l.Key)
-	return err
-}
-
 // LookOf implements ktrdr.Markets.
-func (s *Store) LookOf(ctx context.Context, op ktrdr.OperationID) (look ktrdr.Look, err error) {
-	err = s.read(ctx, func(r queryer) (err error) {
-		look, err = loadLook(ctx, r, selectLookOf, string(op))
-		return err
-	})
-	return look, err
+func (s *Store) LookOf(ctx context.Context, op ktrdr.OperationID) (ktrdr.Look, error) {
+	return inRead(ctx, s.read, func(r queryer) (ktrdr.Look, error) { return loadLook(ctx, r, selectLookOf, string(op)) })
 }
 
 // ReserveLook implements ktrdr.Markets.
-func (s *Store) ReserveLook(ctx context.Context, n ktrdr.NewLook) (look ktrdr.Look, err error) {
-	if err := checkLook(n); err != nil {
-		return look, err
+func (s *Store) ReserveLook(ctx context.Context, n ktrdr.NewLook) (ktrdr.Look, error) {
+	err := checkLook(n)
+	if err == nil && n.Key == "" {
+		err = ktrdr.Errorf(ktrdr.CodeInvalid, "a look that no operation makes needs a key")
 	}
-	if n.Key == "" {
-		return look, ktrdr.Errorf(ktrdr.CodeInvalid, "a look that no operation makes needs a key")
+	if err != nil {
+		return ktrdr.Look{}, err
 	}
-	err = s.write(ctx, normal, func(t *tx) error {
+	return inWrite(ctx, s, func(t *tx) (ktrdr.Look, error) {
 		markets, err := lockMarkets(ctx, t, n.Markets)
 		if err != nil {
-			return err
+			return ktrdr.Look{}, err
 		}
-		look, err = reserveLook(ctx, t, "", ktrdr.Queue{}, n, markets)
-		return err
+		return reserveLook(ctx, t, "", ktrdr.Queue{}, n, markets)
 	})
-	return look, err
 }
 
 // Looks implements ktrdr.Markets.
 func (s *Store) Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error) {
 	q.Limit = cmp.Or(q.Limit, defaultPage)
-	if q.Limit < 1 || q.Limit > largestPage {
-		return ktrdr.LookPage{}, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+	if err := checkLimit(q.Limit); err != nil {
+		return ktrdr.LookPage{}, err
 	}
 	if !storable(q.Run, 255) || !storable(q.Market, 64) || q.Research != "" && !q.Research.Valid() {
 		return ktrdr.LookPage{}, ktrdr.Errorf(ktrdr.CodeInvalid,
@@ -168,53 +153,35 @@ func (s *Store) Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, e
 	if err != nil {
 		return ktrdr.LookPage{}, err
 	}
-	var page ktrdr.LookPage
-	err = s.read(ctx, func(r queryer) error {
+	return inRead(ctx, s.read, func(r queryer) (page ktrdr.LookPage, err error) {
 		found, err := collect(ctx, r, scanLook, text, args...)
 		if err != nil {
-			return err
+			return page, err
 		}
-		page = ktrdr.LookPage{}
 		var last *ktrdr.Look
 		if page.Looks, last = pageOf(found, q.Limit); last != nil {
 			page.Next = placeCursor(micros(last.ReservedAt), last.Key)
 		}
-		return numberAll(ctx, r, page.Looks)
+		return page, numberAll(ctx, r, page.Looks)
 	})
-	return page, err
 }
 
 func looksQuery(q ktrdr.LookQuery) (query, []any, error) {
-	var where []string
-	var args []any
-	arg := adder(&args)
-	if q.Run != "" {
-		where = append(where, "run = "+arg(q.Run), "run <> ''")
-	}
-	if q.Market != "" {
-		where = append(where, "key IN (SELECT look_key FROM look_markets WHERE market_id = "+marketNow(arg(q.Market))+")")
-	}
-	if q.Research != "" {
-		where = append(where, "research_id = "+arg(q.Research), "research_id <> ''")
-	}
-	if q.Claims {
-		where = append(where, "claim = 1")
-	}
-	if !q.Since.IsZero() {
-		where = append(where, "reserved_at >= "+arg(micros(q.Since)))
-	}
+	var c conditions
+	c.when(q.Run != "", "run = ? AND run <> ''", q.Run)
+	c.when(q.Market != "", "key IN (SELECT look_key FROM look_markets WHERE market_id = "+marketNow+")", q.Market)
+	c.when(q.Research != "", "research_id = ? AND research_id <> ''", q.Research)
+	c.when(q.Claims, "claim = 1")
+	c.when(!q.Since.IsZero(), "reserved_at >= ?", micros(q.Since))
 	if q.Cursor != "" {
 		at, key, err := parsePlace(q.Cursor)
 		if err != nil {
 			return "", nil, err
 		}
-		where = append(where, "(reserved_at, key) < ("+arg(at)+", "+arg(key)+")")
+		c.add("(reserved_at, key) < (?, ?)", at, key)
 	}
-	text := "SELECT " + lookColumns + " FROM looks"
-	if len(where) > 0 {
-		text += " WHERE " + strings.Join(where, " AND ")
-	}
-	return query(text + " ORDER BY reserved_at DESC, key DESC LIMIT " + arg(q.Limit+1)), args, nil
+	text, args := c.page(lookColumns+" FROM looks", " ORDER BY reserved_at DESC, key DESC", q.Limit+1)
+	return text, args, nil
 }
 
 // numberAll adds the numbers of all the looks with one statement.
@@ -227,13 +194,13 @@ func numberAll(ctx context.Context, q queryer, looks []ktrdr.Look) error {
 		byKey[looks[i].Key] = &looks[i]
 	}
 	values, args := rowsOf(1, looks, []string{"TEXT"}, func(l ktrdr.Look) []any { return []any{l.Key} })
-	rows, err := q.rows(ctx, query(`SELECT look_key, market_id, number FROM look_markets
-		WHERE look_key IN (`+values+`) ORDER BY market_id, number`), args...)
-	_, err = gather(rows, err, func(row scanner) (key string, err error) {
+	return eachRow(ctx, q, func(row scanner) error {
+		var key string
 		var m ktrdr.LookMarket
-		err = row.Scan(&key, &m.Market, &m.Number)
+		if err := row.Scan(&key, &m.Market, &m.Number); err != nil {
+			return err
+		}
 		byKey[key].Markets = append(byKey[key].Markets, m)
-		return key, err
-	})
-	return err
+		return nil
+	}, query(`SELECT look_key, market_id, number FROM look_markets WHERE look_key IN (`+values+`) ORDER BY market_id, number`), args...)
 }

@@ -3,9 +3,7 @@ package sqlstore
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,10 +60,7 @@ func noMarket(id string) error {
 // mergedInto is the market that a market is part of; CodeNotFound.
 func mergedInto(ctx context.Context, q queryer, id string) (into string, err error) {
 	err = q.row(ctx, selectMerged, id).Scan(&into)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", noMarket(id)
-	}
-	return into, err
+	return into, ifNoRow(err, noMarket(id))
 }
 
 // lockedMarket is a market whose row is locked.
@@ -117,10 +112,11 @@ func lockMarkets(ctx context.Context, t *tx, ids []string) (map[string]lockedMar
 }
 
 // Markets implements ktrdr.Markets.
-func (s *Store) Markets(ctx context.Context) (all []ktrdr.Market, err error) {
-	err = s.read(ctx, func(r queryer) error {
-		if all, err = collect(ctx, r, scanMarket, selectMarkets); err != nil {
-			return err
+func (s *Store) Markets(ctx context.Context) ([]ktrdr.Market, error) {
+	return inRead(ctx, s.read, func(r queryer) ([]ktrdr.Market, error) {
+		all, err := collect(ctx, r, scanMarket, selectMarkets)
+		if err != nil {
+			return nil, err
 		}
 		series, err := collect(ctx, r, scanSeries, selectNewestSeries)
 		byID := map[string]*ktrdr.Market{}
@@ -132,47 +128,38 @@ func (s *Store) Markets(ctx context.Context) (all []ktrdr.Market, err error) {
 				m.Series = append(m.Series, one)
 			}
 		}
-		return err
+		return all, err
 	})
-	return all, err
 }
 
 // Market implements ktrdr.Markets.
-func (s *Store) Market(ctx context.Context, id string) (m ktrdr.Market, err error) {
-	err = s.read(ctx, func(r queryer) error {
+func (s *Store) Market(ctx context.Context, id string) (ktrdr.Market, error) {
+	return inRead(ctx, s.read, func(r queryer) (m ktrdr.Market, err error) {
 		into, err := mergedInto(ctx, r, id)
 		if err != nil {
-			return err
+			return m, err
 		}
 		if m, err = scanMarket(r.row(ctx, selectMarket, into)); err != nil {
-			return err
+			return m, err
 		}
 		m.Series, err = collect(ctx, r, scanSeries, selectSeriesOf, into)
-		return err
+		return m, err
 	})
-	return m, err
 }
 
 // SeriesOf implements ktrdr.Markets.
-func (s *Store) SeriesOf(ctx context.Context, symbol, timeframe string, hash ktrdr.Hash) (found ktrdr.MarketSeries, err error) {
-	found, err = readRow(ctx, s, scanSeries, selectSeries, symbol, timeframe, hash.String())
-	if errors.Is(err, sql.ErrNoRows) {
-		err = ktrdr.Errorf(ktrdr.CodeNotFound, "the %s bars of %s with the hash %.12s belong to no market yet",
-			clip(timeframe), clip(symbol), hash)
-	}
-	return found, err
+func (s *Store) SeriesOf(ctx context.Context, symbol, timeframe string, hash ktrdr.Hash) (ktrdr.MarketSeries, error) {
+	found, err := readRow(ctx, s, scanSeries, selectSeries, symbol, timeframe, hash.String())
+	return found, ifNoRow(err, ktrdr.Errorf(ktrdr.CodeNotFound, "the %s bars of %s with the hash %.12s belong to no market yet",
+		clip(timeframe), clip(symbol), hash))
 }
 
 // AddSeries implements ktrdr.Markets.
-func (s *Store) AddSeries(ctx context.Context, n ktrdr.NewSeries) (added ktrdr.MarketSeries, err error) {
+func (s *Store) AddSeries(ctx context.Context, n ktrdr.NewSeries) (ktrdr.MarketSeries, error) {
 	if err := checkSeries(n); err != nil {
-		return added, err
+		return ktrdr.MarketSeries{}, err
 	}
-	err = s.write(ctx, normal, func(t *tx) error {
-		added, err = s.addSeries(ctx, t, n)
-		return err
-	})
-	return added, err
+	return inWrite(ctx, s, func(t *tx) (ktrdr.MarketSeries, error) { return s.addSeries(ctx, t, n) })
 }
 
 func checkSeries(n ktrdr.NewSeries) error {
@@ -203,24 +190,20 @@ func (s *Store) addSeries(ctx context.Context, t *tx, n ktrdr.NewSeries) (added 
 		return added, err
 	}
 	same := slices.Clone(n.Same)
-	before, err := scanSeries(t.row(ctx, selectSeries, n.Symbol, n.Timeframe, n.Hash.String()))
-	known := err == nil
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	before, known, err := optionalRow(scanSeries(t.row(ctx, selectSeries, n.Symbol, n.Timeframe, n.Hash.String())))
+	if err != nil {
 		return added, err
 	}
 	if known {
 		same = append(same, before.Market)
 	}
 	market, err := oneMarket(ctx, t, n.Symbol, same)
+	if err == nil && !known {
+		err = t.later(ctx, insertSeries, market, n.Symbol, n.Timeframe, n.Hash.String(), micros(n.First), micros(n.Last), n.Bars,
+			prices, shortened(n.Reason))
+	}
 	if err != nil {
 		return added, err
-	}
-	if !known {
-		_, err = t.exec(ctx, insertSeries, market, n.Symbol, n.Timeframe, n.Hash.String(), micros(n.First), micros(n.Last), n.Bars,
-			prices, shortened(n.Reason))
-		if err != nil {
-			return added, err
-		}
 	}
 	t.wake()
 	return scanSeries(t.row(ctx, selectSeries, n.Symbol, n.Timeframe, n.Hash.String()))
@@ -230,15 +213,11 @@ func (s *Store) addSeries(ctx context.Context, t *tx, n ktrdr.NewSeries) (added 
 // several; a new one if there are none. The market that an earlier version
 // counted under the symbol is one of them.
 func oneMarket(ctx context.Context, t *tx, symbol string, same []string) (string, error) {
-	var unseen string
-	err := t.row(ctx, selectUnseen, symbol).Scan(&unseen)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	unseen, err := firstColumn(ctx, t, selectUnseen, symbol)
+	if err != nil {
 		return "", err
 	}
-	if err == nil {
-		same = append(same, unseen)
-	}
-	if len(same) == 0 {
+	if same = append(same, unseen...); len(same) == 0 {
 		var tail [6]byte
 		_, _ = rand.Read(tail[:]) // never fails since Go 1.24
 		id := "mkt_" + hex.EncodeToString(tail[:])
@@ -254,26 +233,23 @@ func oneMarket(ctx context.Context, t *tx, symbol string, same []string) (string
 		all = append(all, locked[id].id)
 	}
 	all = distinct(all)
-	oldest, err := oldestMarket(ctx, t, all)
+	values, args := rowsOf(1, all, []string{"TEXT"}, func(id string) []any { return []any{id} })
+	oldest, err := scanValue[string](t.row(ctx,
+		query(`SELECT id FROM markets WHERE id IN (`+values+`) ORDER BY created_at, id LIMIT 1`), args...))
 	if err != nil {
 		return "", err
 	}
 	for _, id := range all {
-		if id == oldest {
-			continue
-		}
-		if err := merge(ctx, t, id, oldest); err != nil {
-			return "", fmt.Errorf("merge market %s into %s: %w", id, oldest, err)
+		for _, text := range mergeMarkets {
+			if id == oldest {
+				break
+			}
+			if _, err := t.exec(ctx, text, id, oldest); err != nil {
+				return "", fmt.Errorf("merge market %s into %s: %w", id, oldest, err)
+			}
 		}
 	}
 	return oldest, nil
-}
-
-func oldestMarket(ctx context.Context, t *tx, ids []string) (string, error) {
-	values, args := rowsOf(1, ids, []string{"TEXT"}, func(id string) []any { return []any{id} })
-	var oldest string
-	err := t.row(ctx, query(`SELECT id FROM markets WHERE id IN (`+values+`) ORDER BY created_at, id LIMIT 1`), args...).Scan(&oldest)
-	return oldest, err
 }
 
 // Statements that merge market $1 into $2. The later start of the two holdouts
@@ -296,32 +272,47 @@ var mergeMarkets = []query{
 	`UPDATE markets SET merged_into = $2, trials = 0, looks = 0 WHERE id = $1 OR merged_into = $1`,
 }
 
-func merge(ctx context.Context, t *tx, from, into string) error {
-	for _, text := range mergeMarkets {
-		if _, err := t.exec(ctx, text, from, into); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // FixHoldout implements ktrdr.Markets.
 func (s *Store) FixHoldout(ctx context.Context, market string, from time.Time) (fixed time.Time, err error) {
 	if from.IsZero() {
 		return fixed, ktrdr.Errorf(ktrdr.CodeInvalid, "a holdout begins at an instant")
 	}
-	err = s.write(ctx, normal, func(t *tx) error {
+	return inWrite(ctx, s, func(t *tx) (time.Time, error) {
 		locked, err := lockMarkets(ctx, t, []string{market})
 		if err != nil {
-			return err
+			return fixed, err
 		}
 		id := locked[market].id
 		if err := t.later(ctx, fixHoldout, id, micros(from)); err != nil {
-			return err
+			return fixed, err
 		}
 		m, err := scanMarket(t.row(ctx, selectMarket, id))
-		fixed = m.HoldoutFrom
-		return err
+		return m.HoldoutFrom, err
 	})
-	return fixed, err
+}
+
+const (
+	selectAllSeries query = `SELECT ` + seriesColumns + ` FROM market_series ORDER BY added_at, symbol, timeframe, bars_hash`
+	countSeries     query = `SELECT COUNT(*) FROM market_series`
+)
+
+// Series implements ktrdr.Markets.
+func (s *Store) Series(ctx context.Context) (all []ktrdr.MarketSeries, err error) {
+	return readAll(ctx, s, scanSeries, selectAllSeries)
+}
+
+// unchanged refuses a series that was compared with fewer series than there are
+// now: the others may be the same market. The caller has locked metaMarkets.
+func unchanged(ctx context.Context, t *tx, seen *int) error {
+	if seen == nil {
+		return nil
+	}
+	now, err := scanValue[int](t.row(ctx, countSeries))
+	if err != nil || now <= *seen {
+		return err
+	}
+	return &ktrdr.Error{
+		Code: ktrdr.CodeConflict, Err: ktrdr.ErrMoreSeries,
+		Message: fmt.Sprintf("%d series were added while this one was compared with %d: compare it again", now-*seen, *seen),
+	}
 }

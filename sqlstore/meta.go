@@ -62,7 +62,7 @@ func (s *Store) SetPaused(ctx context.Context, paused bool) error {
 
 // Paused implements ktrdr.Store.
 func (s *Store) Paused(ctx context.Context) (bool, error) {
-	n, err := readRow(ctx, s, scanNumber, countMeta, metaPaused)
+	n, err := readRow(ctx, s, scanValue[int64], countMeta, metaPaused)
 	return n == 1, err
 }
 
@@ -73,7 +73,7 @@ const anythingThere query = `SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE k
 // Fresh says whether the database has never had blobs: no root was bound, and
 // nothing is there that could name any.
 func (s *Store) Fresh(ctx context.Context) (bool, error) {
-	used, err := readRow(ctx, s, scanNumber, anythingThere, metaBlobRoot)
+	used, err := readRow(ctx, s, scanValue[int64], anythingThere, metaBlobRoot)
 	return used == 0, err
 }
 
@@ -88,7 +88,7 @@ func (s *Store) Same(ctx context.Context, other *Store) (same bool, err error) {
 	if _, err := s.exec(ctx, setMeta, key, "1"); err != nil {
 		return false, err
 	}
-	n, err := readRow(ctx, other, scanNumber, countMeta, key)
+	n, err := readRow(ctx, other, scanValue[int64], countMeta, key)
 	_, unset := s.exec(ctx, deleteMeta, key)
 	return n == 1, errors.Join(err, unset)
 }
@@ -99,17 +99,14 @@ func (s *Store) BindBlobRoot(ctx context.Context, identity string) error {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "the identity of a blob root is 1 to 1024 bytes of text")
 	}
 	return s.write(ctx, normal, func(t *tx) error {
-		if _, err := t.exec(ctx, setMeta, metaBlobRoot, identity); err != nil {
+		if err := t.later(ctx, setMeta, metaBlobRoot, identity); err != nil {
 			return err
 		}
-		var bound string
-		if err := t.row(ctx, selectMeta, metaBlobRoot).Scan(&bound); err != nil {
-			return err
-		}
-		if bound != identity {
-			return ktrdr.Errorf(ktrdr.CodeMismatch,
+		bound, err := scanValue[string](t.row(ctx, selectMeta, metaBlobRoot))
+		if err == nil && bound != identity {
+			err = ktrdr.Errorf(ktrdr.CodeMismatch,
 				"this database belongs to the blob root %s, not to %s; use the same shared folder or bucket for every backend", bound, identity)
 		}
-		return nil
+		return err
 	})
 }

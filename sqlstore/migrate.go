@@ -24,8 +24,8 @@ const (
 var folders = map[goose.Dialect]string{gooseSQLite: "sqlite", goosePostgres: "postgres"}
 
 // migrate brings the schema to the newest version this binary knows and
-// returns it. A newer one is left alone and refused: an older binary cannot
-// know what it means.
+// returns it. A newer one is not changed and is refused: an older binary cannot know
+// what it means.
 func migrate(ctx context.Context, db *sql.DB, d goose.Dialect, steps fs.FS, c Config) (int64, error) {
 	dir, err := fs.Sub(steps, path.Join("migrations", folders[d]))
 	if err != nil {

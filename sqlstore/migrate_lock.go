@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
 // How long a process waits while another migrates the file, and how often it
@@ -45,19 +45,11 @@ func lockMigration(ctx context.Context, name string, patience time.Duration) (un
 		"another process has been migrating it for %v: wait until that has ended, then try again", patience))
 	defer cancel()
 	for {
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("lock the migration: %w", err)
-		}
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil && isNamed(f, name) {
-			return func() error { return errors.Join(os.Remove(name), f.Close()) }, nil
-		}
-		_ = f.Close() // it holds nothing that counts
+		f, err := atomicfile.Lock(name, os.O_CREATE)
 		switch {
-		case err == nil:
-			continue // the one who had it has removed it
-		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
+		case f != nil:
+			return func() error { return errors.Join(os.Remove(name), f.Close()) }, nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist): // gone: the process that had it has removed it
 			return nil, fmt.Errorf("lock the migration with %s: %w", name, err)
 		}
 		select {
@@ -66,14 +58,4 @@ func lockMigration(ctx context.Context, name string, patience time.Duration) (un
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// isNamed tells whether a file still has its name.
-func isNamed(f *os.File, name string) bool {
-	is, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	now, err := os.Stat(name)
-	return err == nil && os.SameFile(is, now)
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -53,7 +52,7 @@ func (s *Store) unnoted(ctx context.Context, notes []ktrdr.Note) (bool, error) {
 		wanted[[2]string{n.Kind, n.Key}] = true
 	}
 	values, args := rowsOf(1, notes, []string{"TEXT", "TEXT"}, func(n ktrdr.Note) []any { return []any{n.Kind, n.Key} })
-	there, err := readRow(ctx, s, scanNumber, query(`SELECT COUNT(*) FROM notes WHERE (kind, key) IN (`+values+`)`), args...)
+	there, err := readRow(ctx, s, scanValue[int64], query(`SELECT COUNT(*) FROM notes WHERE (kind, key) IN (`+values+`)`), args...)
 	return int(there) < len(wanted), err
 }
 
@@ -77,7 +76,7 @@ func checkNotes(notes []ktrdr.Note) error {
 
 // Horizon implements ktrdr.Notes.
 func (s *Store) Horizon(ctx context.Context) (string, error) {
-	newest, err := readRow(ctx, s, scanNumber, selectHorizon)
+	newest, err := readRow(ctx, s, scanValue[int64], selectHorizon)
 	return strconv.FormatInt(newest, 10), err
 }
 
@@ -114,7 +113,7 @@ func (s *Store) Notes(ctx context.Context, q ktrdr.NoteQuery) (ktrdr.NotePage, e
 
 // CountNotes implements ktrdr.Notes.
 func (s *Store) CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]int64, error) {
-	where, args, err := notesWhere(q)
+	selected, err := notesWhere(q)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +122,7 @@ func (s *Store) CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]i
 		n    int64
 	}
 	scan := fields(func(c *count) []any { return []any{&c.kind, &c.n} })
-	found, err := readAll(ctx, s, scan, query(`SELECT kind, COUNT(*) FROM notes`+where+` GROUP BY kind`), args...)
+	found, err := readAll(ctx, s, scan, query(`SELECT kind, COUNT(*) FROM notes`+selected.where()+` GROUP BY kind`), selected.args...)
 	counts := make(map[string]int64, len(found))
 	for _, c := range found {
 		counts[c.kind] = c.n
@@ -131,81 +130,61 @@ func (s *Store) CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]i
 	return counts, err
 }
 
-// notesWhere writes the condition of a query and lists its arguments.
-func notesWhere(q ktrdr.NoteQuery) (string, []any, error) {
-	var where []string
-	var args []any
-	add := func(condition string, v any) {
-		args = append(args, v)
-		where = append(where, condition+" $"+strconv.Itoa(len(args)))
-	}
+// notesWhere is the conditions of a query.
+func notesWhere(q ktrdr.NoteQuery) (c conditions, err error) {
 	if !storable(q.Kind, 64) || !storable(q.Run, 255) || q.Operation != "" && !q.Operation.Valid() {
-		return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid,
+		return c, ktrdr.Errorf(ktrdr.CodeInvalid,
 			"a kind of notes is at most 64 bytes of text, a run at most 255, and an operation is named by its id")
 	}
-	if q.Kind != "" {
-		add("kind =", q.Kind)
-	}
-	if q.Run != "" {
-		add("run =", q.Run)
-	}
-	if q.Operation != "" {
-		add("operation_id =", q.Operation)
-	}
+	c.when(q.Kind != "", "kind = ?", q.Kind)
+	c.when(q.Run != "", "run = ?", q.Run)
+	c.when(q.Operation != "", "operation_id = ?", q.Operation)
 	if q.BeforeGeneration != nil {
-		add("generation <", *q.BeforeGeneration)
+		c.add("generation < ?", *q.BeforeGeneration)
 	}
 	if q.Horizon != "" {
 		newest, err := strconv.ParseInt(q.Horizon, 10, 64)
 		if err != nil || newest < 0 {
-			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is no horizon that this store gave", clip(q.Horizon))
+			return c, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is no horizon that this store gave", clip(q.Horizon))
 		}
-		add("id <=", newest)
+		c.add("id <= ?", newest)
 	}
-	if len(where) == 0 {
-		return "", nil, nil
-	}
-	return " WHERE " + strings.Join(where, " AND "), args, nil
+	return c, nil
 }
 
 // notesQuery writes the statement of a page and one note more, which says
 // whether there is another.
 func notesQuery(q ktrdr.NoteQuery) (query, []any, error) {
-	if q.Limit < 1 || q.Limit > largestPage {
-		return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+	if err := checkLimit(q.Limit); err != nil {
+		return "", nil, err
 	}
-	where, args, err := notesWhere(q)
+	c, err := notesWhere(q)
 	if err != nil {
 		return "", nil, err
 	}
-	order, beyond := " ORDER BY id DESC", "id <"
+	order, beyond := " ORDER BY id DESC", "id < ?"
 	switch q.Order {
 	case ktrdr.NotesNewest:
 	case ktrdr.NotesOldest:
-		order, beyond = " ORDER BY id", "id >"
+		order, beyond = " ORDER BY id", "id > ?"
 	case ktrdr.NotesByPlace:
-		order, beyond = " ORDER BY generation, idx, kind, key", "(generation, idx, kind, key) >"
+		order, beyond = " ORDER BY generation, idx, kind, key", "(generation, idx, kind, key) > (?, ?, ?, ?)"
 	default:
 		return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is no order of notes", clip(string(q.Order)))
 	}
 	if q.Cursor != "" {
-		c, err := parseNoteCursor(q.Cursor, q.Order)
+		last, err := parseNoteCursor(q.Cursor, q.Order)
 		if err != nil {
 			return "", nil, err
 		}
-		after := []any{c.ID}
+		after := []any{last.ID}
 		if q.Order == ktrdr.NotesByPlace {
-			after = []any{c.Generation, c.Index, c.Kind, c.Key}
+			after = []any{last.Generation, last.Index, last.Kind, last.Key}
 		}
-		and := " AND "
-		if where == "" {
-			and = " WHERE "
-		}
-		where += and + beyond + " (" + placeholders(len(args)+1, len(after)) + ")"
-		args = append(args, after...)
+		c.add(beyond, after...)
 	}
-	args = append(args, q.Limit+1)
-	return query("SELECT " + noteColumns + " FROM notes" + where + order + " LIMIT $" + strconv.Itoa(len(args))), args, nil
+	text, args := c.page(noteColumns+" FROM notes", order, q.Limit+1)
+	return text, args, nil
 }
 
 // noteCursor is the last note's place in its order, opaque to clients.

@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
-// audience is whom news is for.
+// audience is the kind of waiters that news is for.
 type audience int
 
 const (
-	nobody     audience = iota
+	forNone    audience = iota
 	forReaders          // of events
 	forWorkers          // there is something to claim, to cancel or to drop; readers are told too
 )
@@ -50,7 +51,7 @@ func (n *news) next(who audience) <-chan struct{} {
 func (n *news) tell(who audience) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for ; who > nobody; who-- {
+	for ; who > forNone; who-- {
 		close(n.ch[who])
 		n.ch[who] = make(chan struct{})
 	}
@@ -77,8 +78,8 @@ type bus struct {
 	news    *news
 	self    string // in our own notifications, so that we need not hear them
 	pending chan struct{}
-	whom    atomic.Int64            // the widest audience of what is pending
-	witness atomic.Pointer[witness] // nil while nobody listens
+	widest  atomic.Int64            // the widest audience of what is pending
+	witness atomic.Pointer[witness] // nil while it does not listen
 
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -106,8 +107,8 @@ func (b *bus) stop() {
 func (b *bus) tell(who audience) {
 	b.news.tell(who)
 	for {
-		old := b.whom.Load()
-		if old >= int64(who) || b.whom.CompareAndSwap(old, int64(who)) {
+		old := b.widest.Load()
+		if old >= int64(who) || b.widest.CompareAndSwap(old, int64(who)) {
 			break
 		}
 	}
@@ -126,7 +127,7 @@ func (b *bus) speak(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		payload := b.self + " " + strconv.FormatInt(b.whom.Swap(0), 10)
+		payload := b.self + " " + strconv.FormatInt(b.widest.Swap(0), 10)
 		if _, err := b.pool.ExecContext(ctx, `SELECT pg_notify($1, $2)`, channel, payload); err != nil && ctx.Err() == nil {
 			b.log.WarnContext(ctx, "other backends were not notified", "err", err)
 		}
@@ -203,23 +204,23 @@ func (b *bus) await(ctx context.Context, conn *pgx.Conn) (who audience, err erro
 	n, err := conn.WaitForNotification(silence)
 	switch {
 	case err == nil:
-		return b.whomFor(n.Payload), nil
+		return b.audienceOf(n.Payload), nil
 	case silence.Err() == nil || ctx.Err() != nil:
-		return nobody, err
+		return forNone, err
 	}
 	ping, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	return nobody, conn.Ping(ping)
+	return forNone, conn.Ping(ping)
 }
 
-// whomFor reads a notification. One that cannot be read is for everybody: it
+// audienceOf reads a notification. One that cannot be read is for everybody: it
 // may come from another version of us.
-func (b *bus) whomFor(payload string) audience {
-	from, whom, _ := strings.Cut(payload, " ")
+func (b *bus) audienceOf(payload string) audience {
+	from, number, _ := strings.Cut(payload, " ")
 	if from == b.self {
-		return nobody
+		return forNone
 	}
-	if n, err := strconv.Atoi(whom); err == nil && n >= int(nobody) && n <= int(forWorkers) {
+	if n, err := strconv.Atoi(number); err == nil && n >= int(forNone) && n <= int(forWorkers) {
 		return audience(n)
 	}
 	return forWorkers

@@ -18,10 +18,9 @@ import (
 
 // Config says which database to open and what runs in it.
 type Config struct {
-	URL    string // a path, sqlite:PATH, postgres://… or postgresql://…
-	Memory bool   // SQLite in memory instead of a URL: private, and gone when the store is closed
-	Plans  map[ktrdr.Type]ktrdr.Plan
-	Ledger ktrdr.Ledger
+	URL    string       // a path, sqlite:PATH, postgres://… or postgresql://…
+	Memory bool         // SQLite in memory instead of a URL: private, and gone when the store is closed
+	Types  ktrdr.Types  // operations of any other type are refused
 	Log    *slog.Logger // nil discards
 	Conns  int          // PostgreSQL connections; 0 means 16
 
@@ -44,8 +43,7 @@ const defaultConns = 16
 
 // Store is a ktrdr.Store in an SQL database.
 type Store struct {
-	plans      map[ktrdr.Type]ktrdr.Plan
-	ledger     ktrdr.Ledger
+	types      ktrdr.Types
 	statements *atomic.Int64 // of reads; nil: not counted
 	log        *slog.Logger
 	news       *news
@@ -91,7 +89,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 func open(ctx context.Context, c Config, steps fs.FS) (*Store, error) {
 	c.Conns = cmp.Or(c.Conns, defaultConns)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	s := &Store{plans: c.Plans, ledger: c.Ledger, statements: c.Statements, log: c.Log, news: newNews()}
+	s := &Store{types: c.Types, statements: c.Statements, log: c.Log, news: newNews()}
 
 	scheme, rest, _ := strings.Cut(c.URL, ":")
 	switch {

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"time"
@@ -44,30 +43,25 @@ func (s *Store) CreateAll(ctx context.Context, all []ktrdr.NewOperation, keys []
 			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "an idempotency key is at most 255 bytes of text")
 		}
 	}
-	made := make([]ktrdr.Operation, len(all))
-	var err error
-	for range idTries {
-		err = s.write(ctx, normal, func(t *tx) error {
+	for try := 1; ; try++ {
+		made, err := inWrite(ctx, s, func(t *tx) ([]ktrdr.Operation, error) {
+			made := make([]ktrdr.Operation, len(all))
 			for i, n := range all {
 				op, err := s.create(ctx, t, newID(n), n, keys[i])
 				if errors.Is(err, errTaken) && n.ID != "" {
-					return ktrdr.Errorf(ktrdr.CodeConflict, "operation %s exists already", n.ID)
+					err = ktrdr.Errorf(ktrdr.CodeConflict, "operation %s exists already", n.ID)
 				}
 				if err != nil {
-					return err
+					return nil, err
 				}
 				made[i] = op.Operation
 			}
-			return nil
+			return made, nil
 		})
-		if !errors.Is(err, errTaken) {
-			break
+		if try == idTries || !errors.Is(err, errTaken) {
+			return made, err
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return made, nil
 }
 
 // newID is the id of a new operation: what it asks for, or one of ours.
@@ -79,10 +73,11 @@ func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr
 	key ktrdr.IdempotencyKey,
 ) (operationRow, error) {
 	if key.Key != "" {
-		if before, err := remember(ctx, t, key, id); err != nil || before != "" {
-			if err != nil {
-				return operationRow{}, err
-			}
+		before, err := remember(ctx, t, key, id)
+		switch {
+		case err != nil:
+			return operationRow{}, err
+		case before != "":
 			return load(ctx, t, before)
 		}
 	}
@@ -90,37 +85,21 @@ func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr
 		return s.createQueued(ctx, t, id, n)
 	}
 	var parent *operationRow
-	if n.Parent != "" {
-		p, err := s.openParent(ctx, t, n.Parent)
-		if err != nil {
-			return p, err
-		}
-		parent = &p
-	}
 	var e entered
 	var err error
-	if parent == nil {
+	if n.Parent == "" {
 		e, err = enter(ctx, t, id, n)
 	} else {
-		err = mayHaveChildren(ctx, t, parent)
+		parent, err = s.openParent(ctx, t, n.Parent)
 	}
 	if err != nil {
 		return operationRow{}, err
 	}
-	op, err := insertOperation(ctx, t, id, n, parent, 0, e)
+	op, err := s.insertOperation(ctx, t, id, n, parent, 0, e)
 	if err != nil || !n.HasPlan {
 		return op, err
 	}
 	return s.setOut(ctx, t, op.ID)
-}
-
-// mayHaveChildren refuses a child of an operation whose run was cancelled.
-func mayHaveChildren(ctx context.Context, t *tx, parent *operationRow) error {
-	cancelled, err := runCancelled(ctx, t, shareRun, parent.Run)
-	if err == nil && cancelled {
-		err = ktrdr.Errorf(ktrdr.CodeConflict, "operation %s takes no more children: its run %s was cancelled", parent.ID, parent.Run)
-	}
-	return err
 }
 
 // setOut claims a PENDING parent for its plan and asks it for the first time.
@@ -134,23 +113,26 @@ func (s *Store) setOut(ctx context.Context, t *tx, id ktrdr.OperationID) (operat
 	return load(ctx, t, id)
 }
 
-// openParent locks the parent's tree and refuses a parent that wants no more
+// openParent locks the parent's tree and refuses a parent that takes no more
 // children.
-func (s *Store) openParent(ctx context.Context, t *tx, id ktrdr.OperationID) (operationRow, error) {
+func (s *Store) openParent(ctx context.Context, t *tx, id ktrdr.OperationID) (*operationRow, error) {
 	if err := s.lockTree(ctx, t, id); err != nil {
-		return operationRow{}, err
+		return nil, err
 	}
 	p, err := load(ctx, t, id)
-	if err != nil {
-		return p, err
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Status.Terminal() || p.closed():
+		return nil, ktrdr.Errorf(ktrdr.CodeConflict, "operation %s has ended or is ending; it takes no more children", id)
+	case p.depth >= maxDepth:
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "operation %s is %d levels below its root; no operation may be deeper", id, p.depth)
 	}
-	if p.Status.Terminal() || p.closed() {
-		return p, ktrdr.Errorf(ktrdr.CodeConflict, "operation %s has ended or is ending; it takes no more children", id)
+	cancelled, err := runCancelled(ctx, t, shareRun, p.Run)
+	if err == nil && cancelled {
+		err = ktrdr.Errorf(ktrdr.CodeConflict, "operation %s takes no more children: its run %s was cancelled", id, p.Run)
 	}
-	if p.depth >= maxDepth {
-		return p, ktrdr.Errorf(ktrdr.CodeInvalid, "operation %s is %d levels below its root; no operation may be deeper", id, p.depth)
-	}
-	return p, nil
+	return &p, err
 }
 
 var (
@@ -159,25 +141,22 @@ var (
 )
 
 // insertOperation stores a new PENDING operation; errTaken when the id is.
-func insertOperation(
+func (s *Store) insertOperation(
 	ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session int64, e entered,
 ) (operationRow, error) {
 	t.wakeWorkers()
-	op, err := scanOperation(t.row(ctx, insertAndRead, newRow(id, n, parent, session, e).inserted()...))
-	if errors.Is(err, sql.ErrNoRows) {
-		return op, errTaken
-	}
-	return op, err
+	op, err := scanOperation(t.row(ctx, insertAndRead, s.newRow(id, n, parent, session, e).inserted()...))
+	return op, ifNoRow(err, errTaken)
 }
 
 // newRow is the row of a new operation; the session is 0 unless it stands in a
 // queue.
-func newRow(id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session int64, e entered) *operationRow {
+func (s *Store) newRow(id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session int64, e entered) *operationRow {
 	place := placeOf(n)
 	r := &operationRow{queue: place.Name, generation: place.Generation, index: place.Index, look: e.look}
 	r.Operation = ktrdr.Operation{
 		ID: id, Type: n.Type, Status: ktrdr.Pending, Priority: n.Priority, Parent: n.Parent, Root: id, Ordinal: n.Ordinal,
-		BackendLocal: n.BackendLocal, HasPlan: n.HasPlan, Run: place.Run, Session: session,
+		BackendLocal: n.BackendLocal || s.types[n.Type].Local, HasPlan: n.HasPlan, Run: place.Run, Session: session,
 		Spec: orObject(n.Spec), State: n.State, Metadata: orObject(n.Metadata), Trials: e.trials, RetryOf: n.RetryOf,
 	}
 	if parent != nil {
@@ -204,14 +183,15 @@ func orObject(text json.RawMessage) json.RawMessage {
 
 // checkNew refuses what no later step could make sense of.
 func (s *Store) checkNew(n ktrdr.NewOperation) error {
+	if err := s.checkTypes(n.Type); err != nil {
+		return err
+	}
 	switch {
-	case !n.Type.Known():
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(n.Type)), text.Join(ktrdr.Types))
 	case n.ID != "" && !n.ID.Valid():
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(n.ID)))
 	case n.RetryOf != "" && !n.RetryOf.Valid():
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id to retry", clip(string(n.RetryOf)))
-	case n.HasPlan && s.plans[n.Type] == nil:
+	case n.HasPlan && s.types[n.Type].Plan == nil:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "this backend has no plan for operations of type %s", n.Type)
 	}
 	for what, text := range map[string]json.RawMessage{"spec": n.Spec, "state": n.State, "metadata": n.Metadata} {
@@ -219,10 +199,16 @@ func (s *Store) checkNew(n ktrdr.NewOperation) error {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "the %s of a new operation is not valid JSON", what)
 		}
 	}
-	if err := checkQueue(n); err != nil {
-		return err
+	return cmp.Or(checkQueue(n), checkEntry(n))
+}
+
+func (s *Store) checkTypes(types ...ktrdr.Type) error {
+	for _, t := range types {
+		if !s.types.Known(t) {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(t)), text.Join(s.types.Names()))
+		}
 	}
-	return checkEntry(n)
+	return nil
 }
 
 // validJSON also asks for valid UTF-8, which encoding/json does not inside
@@ -234,10 +220,6 @@ func storable(s string, most int) bool { return len(s) <= most && ktrdr.CleanTex
 
 // Operation implements ktrdr.Operations.
 func (s *Store) Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
-	var op operationRow
-	err := s.readOne(ctx, func(r queryer) (err error) {
-		op, err = load(ctx, r, id)
-		return err
-	})
+	op, err := inRead(ctx, s.readOne, func(r queryer) (operationRow, error) { return load(ctx, r, id) })
 	return op.Operation, err
 }

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"compress/flate"
 	"context"
-	"database/sql"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -41,7 +41,7 @@ type packer struct {
 }
 
 // pack returns bytes that are good until the next call.
-func (p *packer) pack(text string) (_ []byte, err error) {
+func (p *packer) pack(text []byte) (_ []byte, err error) {
 	if p.w == nil {
 		if p.w, err = flate.NewWriterDict(nil, flate.BestCompression, dictionary); err != nil {
 			return nil, err
@@ -50,7 +50,7 @@ func (p *packer) pack(text string) (_ []byte, err error) {
 	p.out.Reset()
 	p.out.WriteByte(packedVersion)
 	p.w.Reset(&p.out) // keeps the dictionary
-	if _, err := io.WriteString(p.w, text); err != nil {
+	if _, err := p.w.Write(text); err != nil {
 		return nil, err
 	}
 	err = p.w.Close()
@@ -72,11 +72,7 @@ func unpackTree(ctx context.Context, t *tx, root ktrdr.OperationID) error {
 		id     ktrdr.OperationID
 		packed []byte
 	}
-	rows, err := t.rows(ctx, selectPacked, root)
-	found, err := gather(rows, err, func(s scanner) (r row, err error) {
-		err = s.Scan(&r.id, &r.packed)
-		return r, err
-	})
+	found, err := collect(ctx, t, fields(func(r *row) []any { return []any{&r.id, &r.packed} }), selectPacked, root)
 	if err != nil {
 		return err
 	}
@@ -95,10 +91,10 @@ func unpackTree(ctx context.Context, t *tx, root ktrdr.OperationID) error {
 // packAll deflates the results of rows that have just been compacted.
 func (p *packer) packAll(ctx context.Context, t *tx, marked []compactedRow) error {
 	for _, m := range marked {
-		if !m.result.Valid {
+		if m.result == nil {
 			continue
 		}
-		packed, err := p.pack(m.result.String)
+		packed, err := p.pack(m.result)
 		if err != nil {
 			return fmt.Errorf("result of %s: %w", m.id, err)
 		}
@@ -112,5 +108,5 @@ func (p *packer) packAll(ctx context.Context, t *tx, marked []compactedRow) erro
 // compactedRow is a row that has just been compacted, and its result.
 type compactedRow struct {
 	id     ktrdr.OperationID
-	result sql.NullString
+	result json.RawMessage
 }

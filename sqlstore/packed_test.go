@@ -28,7 +28,7 @@ func TestPacked_IsReadBackAndShort(t *testing.T) {
 		t.Fatalf("%d results in the dictionary, want those of a research and its four children", len(results))
 	}
 	for _, text := range append(results, "", "{}", strings.Repeat("ü\n\"\\ 🙂", 40_000)) {
-		packed, err := p.pack(text)
+		packed, err := p.pack([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestPacked_IsReadBackAndShort(t *testing.T) {
 			t.Errorf("%.100q is read back as %.100q, %v", text, got, err)
 		}
 	}
-	packed, err := p.pack(results[0])
+	packed, err := p.pack([]byte(results[0]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ type again struct{ error }
 
 func (a again) Unwrap() error { return a.error }
 
-// final is err without the mark, for those who do not try again.
+// final is err without the mark, for a caller that does not try again.
 func final(err error) error {
 	if a, ok := errors.AsType[again](err); ok {
 		return a.error
@@ -237,7 +237,7 @@ func (p *postgres) transact(ctx context.Context, pool *sql.DB, body func(t *tx) 
 		}
 	}
 	fault.Hit(fault.TxCommitted)
-	if t.woken > nobody {
+	if t.woken > forNone {
 		p.bus.tell(t.woken)
 	}
 	return nil

@@ -68,7 +68,7 @@ func occupy(t *testing.T, s *Store, n int) {
 	for range n {
 		work.Go(func() {
 			arrived := sync.OnceFunc(in.Done)
-			defer arrived() // whoever fails keeps nobody waiting
+			defer arrived() // a body that fails keeps no other waiting
 			if err := s.write(t.Context(), normal, func(*tx) error {
 				arrived()
 				in.Wait()
@@ -251,7 +251,7 @@ func TestPostgres_OwnNotificationsAreNotNews(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	for payload, want := range map[string]audience{"me 2": nobody, "you 1": forReaders, "you 2": forWorkers, "you": forWorkers} {
+	for payload, want := range map[string]audience{"me 2": forNone, "you 1": forReaders, "you 2": forWorkers, "you": forWorkers} {
 		if _, err := p.normal.ExecContext(t.Context(), `SELECT pg_notify($1, $2)`, channel, payload); err != nil {
 			t.Fatal(err)
 		}

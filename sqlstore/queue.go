@@ -9,8 +9,8 @@ import (
 )
 
 // A queue's line is moved by one transaction at a time, so that what it counted
-// is still so when it commits. The line is locked before any tree, and nobody
-// who holds a tree asks for a line.
+// is still so when it commits. The line is locked before any tree, and no
+// transaction that holds a tree asks for a line.
 
 // inLine, started, alone and nextOfRun are spelled as the partial indexes spell
 // them.
@@ -53,7 +53,7 @@ const (
 
 	countInLine query = `SELECT COUNT(*) FROM operations WHERE ` + inLine
 
-	// outlineColumns is what scanOutline reads, in its order.
+	// outlineColumns is what outlines reads, in its order.
 	outlineColumns = `id, operation_type, status, priority, is_backend_local, metadata, cancel_reason, created_at, completed_at, run,
 		generation, idx, session`
 
@@ -78,7 +78,7 @@ const (
 		RETURNING CAST(value AS BIGINT)`
 )
 
-// newest is how many of those who have ended are shown.
+// newest is how many ended operations are shown.
 const newest = 64
 
 // lockLine keeps everybody else from moving the line of a queue until the
@@ -87,11 +87,10 @@ func (s *Store) lockLine(ctx context.Context, t *tx, name string) error {
 	return s.lockMeta(ctx, t, metaQueue+name)
 }
 
-// turn returns the one in the line whose turn it is; "" when there is nobody,
-// or no room.
-func turn(ctx context.Context, q queryer, name string, limit int) (id ktrdr.OperationID, err error) {
-	err = q.row(ctx, selectTurn, name, limit).Scan(&id)
-	return id, err
+// turn returns the operation whose turn it is; "" when none waits, or there is no
+// room.
+func turn(ctx context.Context, q queryer, name string, limit int) (ktrdr.OperationID, error) {
+	return scanValue[ktrdr.OperationID](q.row(ctx, selectTurn, name, limit))
 }
 
 // createQueued stores a new parent that stands in a queue, and starts it if its
@@ -113,7 +112,7 @@ func (s *Store) createQueued(ctx context.Context, t *tx, id ktrdr.OperationID, n
 	if err != nil {
 		return operationRow{}, err
 	}
-	op, err := insertOperation(ctx, t, id, n, nil, session, e)
+	op, err := s.insertOperation(ctx, t, id, n, nil, session, e)
 	if err != nil || e.run.Closed < n.Queue.Generation && n.Queue.Run != "" { // most of a long run has to wait
 		return op, err
 	}
@@ -134,7 +133,7 @@ func hasRoom(ctx context.Context, t *tx, q *ktrdr.Queue) error {
 	return ktrdr.AtCapacity(ktrdr.Capacity{Queue: q.Name, Active: active, Limit: q.Limit, Waiting: waiting})
 }
 
-// checkQueue refuses a place in a line that nobody could be in.
+// checkQueue refuses a place in a line that no operation could have.
 func checkQueue(n ktrdr.NewOperation) error {
 	q := n.Queue
 	switch {
@@ -155,10 +154,8 @@ func checkQueue(n ktrdr.NewOperation) error {
 // StartQueued implements ktrdr.Queues.
 func (s *Store) StartQueued(ctx context.Context, name string, limit int) (started int, err error) {
 	for {
-		var next ktrdr.OperationID
-		err := s.peek(ctx, func(r queryer) (err error) { // looking costs no transaction
-			next, err = turn(ctx, r, name, limit)
-			return err
+		next, err := inRead(ctx, s.peek, func(r queryer) (ktrdr.OperationID, error) { // looking costs no transaction
+			return turn(ctx, r, name, limit)
 		})
 		if err != nil || next == "" {
 			return started, err
@@ -175,87 +172,79 @@ func (s *Store) StartQueued(ctx context.Context, name string, limit int) (starte
 // turn it was has been cancelled. The next call goes on.
 const turnTries = 100
 
-// startNext starts the one whose turn it is; "" when there is nobody any more,
-// or one whose plan only another backend knows.
-func (s *Store) startNext(ctx context.Context, name string, limit int) (begun ktrdr.OperationID, err error) {
-	err = s.write(ctx, normal, func(t *tx) error {
-		begun = ""
+// startNext starts the operation whose turn it is; "" when none waits any more, or
+// only another backend has its plan.
+func (s *Store) startNext(ctx context.Context, name string, limit int) (ktrdr.OperationID, error) {
+	return inWrite(ctx, s, func(t *tx) (ktrdr.OperationID, error) {
 		if err := s.lockLine(ctx, t, name); err != nil {
-			return err
+			return "", err
 		}
 		for range turnTries {
 			next, err := turn(ctx, t, name, limit)
 			if err != nil || next == "" {
-				return err
+				return "", err
 			}
 			if err := s.lockTree(ctx, t, next); err != nil {
-				return err
+				return "", err
 			}
 			op, err := load(ctx, t, next)
-			if err != nil || s.plans[op.Type] == nil {
-				return err
+			if err != nil || s.types[op.Type].Plan == nil {
+				return "", err
 			}
 			if op.Status != ktrdr.Pending {
 				continue // cancelled between the two looks
 			}
 			cancelled, err := runCancelled(ctx, t, updateRun, op.Run) // a plan that fails at once is counted
 			if err != nil {
-				return err
+				return "", err
 			}
 			if cancelled { // between the two looks, too
 				continue
 			}
 			t.wakeWorkers()
-			begun = next
 			_, err = s.setOut(ctx, t, next)
-			return err
+			return next, err
 		}
-		return nil
+		return "", nil
 	})
-	return begun, err
 }
 
 // InQueue implements ktrdr.Queues.
 func (s *Store) InQueue(ctx context.Context, name string, most int) (ktrdr.QueueState, error) {
-	var q ktrdr.QueueState
-	err := s.read(ctx, func(r queryer) (err error) {
-		q = ktrdr.QueueState{Count: ktrdr.QueueCount{Name: name}}
+	return inRead(ctx, s.read, func(r queryer) (q ktrdr.QueueState, err error) {
+		q.Count.Name = name
 		if q.Started, err = collect(ctx, r, scanPlain, selectStarted, name); err != nil {
-			return err
+			return q, err
 		}
+		q.Count.Active = len(q.Started)
+		slices.SortFunc(q.Started, func(a, b ktrdr.Operation) int { return cmp.Compare(a.Session, b.Session) })
 		if q.Children, err = collect(ctx, r, scanPlain, selectWork, name); err != nil {
-			return err
+			return q, err
 		}
 		if q.Waiting, err = outlines(ctx, r, selectInLine, name, most); err != nil {
-			return err
+			return q, err
 		}
 		if err := r.row(ctx, countInLine, name).Scan(&q.Count.Waiting); err != nil {
-			return err
+			return q, err
 		}
 		if q.Ended, err = outlines(ctx, r, selectOut, name, newest); err != nil || len(q.Ended) == 0 {
-			return err
+			return q, err
 		}
 		last, err := load(ctx, r, slices.MaxFunc(q.Ended, func(a, b ktrdr.Operation) int { return a.CompletedAt.Compare(b.CompletedAt) }).ID)
 		q.Last = &last.Operation
-		return err
+		return q, err
 	})
-	q.Count.Active = len(q.Started)
-	slices.SortFunc(q.Started, func(a, b ktrdr.Operation) int { return cmp.Compare(a.Session, b.Session) })
-	return q, err
 }
 
 // outlines reads what can be seen from outside of some in a queue.
 func outlines(ctx context.Context, r queryer, text query, queue string, most int) ([]ktrdr.Operation, error) {
-	rows, err := r.rows(ctx, text, queue, most)
-	return gather(rows, err, func(row scanner) (ktrdr.Operation, error) { return scanOutline(row, queue) })
-}
-
-func scanOutline(row scanner, queue string) (ktrdr.Operation, error) {
-	op := ktrdr.Operation{HasPlan: true, Queue: &ktrdr.QueuePlace{Name: queue}}
-	err := row.Scan(&op.ID, &op.Type, &op.Status, &op.Priority, (*boolean)(&op.BackendLocal), (*document)(&op.Metadata), &op.CancelReason,
-		(*moment)(&op.CreatedAt), (*moment)(&op.CompletedAt), &op.Queue.Run, &op.Queue.Generation, &op.Queue.Index, &op.Session)
-	op.Root, op.Run = op.ID, op.Queue.Run
-	return op, err
+	return collect(ctx, r, func(row scanner) (ktrdr.Operation, error) {
+		op := ktrdr.Operation{HasPlan: true, Queue: &ktrdr.QueuePlace{Name: queue}}
+		err := row.Scan(&op.ID, &op.Type, &op.Status, &op.Priority, (*boolean)(&op.BackendLocal), (*document)(&op.Metadata), &op.CancelReason,
+			(*moment)(&op.CreatedAt), (*moment)(&op.CompletedAt), &op.Queue.Run, &op.Queue.Generation, &op.Queue.Index, &op.Session)
+		op.Root, op.Run = op.ID, op.Queue.Run
+		return op, err
+	}, text, queue, most)
 }
 
 // QueueCounts implements ktrdr.Queues.

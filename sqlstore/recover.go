@@ -91,13 +91,14 @@ func (s *Store) enter(ctx context.Context, b ktrdr.Backend, timeout time.Duratio
 // endLives forgets the lives that are over, and tells of those that did not leave.
 func endLives(ctx context.Context, t *tx, text query, args ...any) error {
 	var dead []ktrdr.Backend
-	_, err := collect(ctx, t, func(row scanner) (b ktrdr.Backend, err error) {
+	err := eachRow(ctx, t, func(row scanner) error {
+		var b ktrdr.Backend
 		var died int64
-		err = row.Scan(&b.Incarnation, &b.ID, &b.Addr, &b.Host, &b.PID, &b.Version, &died)
+		err := row.Scan(&b.Incarnation, &b.ID, &b.Addr, &b.Host, &b.PID, &b.Version, &died)
 		if died == 0 { // else it was told
 			dead = append(dead, b)
 		}
-		return b, err
+		return err
 	}, text, args...)
 	return errors.Join(err, tellBackends(ctx, t, ktrdr.EventBackendDied, dead))
 }
@@ -146,7 +147,7 @@ func (s *Store) Sweep(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPoli
 			return r, err
 		}
 	}
-	r.Whole = true
+	r.Complete = true
 	var errs []error // what follows is for its own sake: one that fails keeps no other from being done
 	if judge {
 		errs = append(errs, s.forget(ctx, b, p.Timeout))
@@ -184,13 +185,12 @@ const selectOutlook query = `SELECT COALESCE(SUM(CASE WHEN heard <= {now} - $1 T
 // outlook says who is late and when the next one is too late.
 func (s *Store) outlook(ctx context.Context, p ktrdr.RecoveryPolicy, r *ktrdr.Recovered) error {
 	return s.readOne(ctx, func(q queryer) error {
-		var running, left int64
-		if err := q.row(ctx, selectOutlook, p.Late.Microseconds(), p.Timeout.Microseconds()).Scan(&r.Potential, &running, &left); err != nil {
-			return err
-		}
+		var running int64
+		var left time.Duration
+		err := q.row(ctx, selectOutlook, p.Late.Microseconds(), p.Timeout.Microseconds()).Scan(&r.Potential, &running, (*span)(&left))
 		if running > 0 {
-			r.NextOrphan = span(max(left, 1)) // too late already still means: look again soon
+			r.NextOrphan = max(left, time.Microsecond) // too late already still means: look again soon
 		}
-		return nil
+		return err
 	})
 }

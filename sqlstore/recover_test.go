@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 const tiny = 20 * time.Millisecond
 
-var policy = ktrdr.RecoveryPolicy{Timeout: time.Hour, Late: time.Minute, AutoResume: true, Requeue: []ktrdr.Type{ktrdr.Dummy}}
+var policy = ktrdr.RecoveryPolicy{Timeout: time.Hour, Late: time.Minute, AutoResume: true}
 
 func within(d time.Duration) ktrdr.RecoveryPolicy {
 	p := policy
@@ -56,7 +57,7 @@ func elapse(t *testing.T, s *Store, d time.Duration) {
 }
 
 func TestSweep_OrphansAreNeverEarlyAndChildrenGoOn(t *testing.T) {
-	eachStore(t, plansOf(fanOut(1)), func(t *testing.T, s *Store) {
+	eachStore(t, storetest.Types(fanOut(1)), func(t *testing.T, s *Store) {
 		b := life("a", "1")
 		start(t, s, b, policy)
 		alone := create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy, Priority: 1})
@@ -103,7 +104,7 @@ func TestSweep_OrphansAreNeverEarlyAndChildrenGoOn(t *testing.T) {
 }
 
 func TestStart_TreatsWhatEarlierLivesHeld(t *testing.T) {
-	eachStore(t, plansOf(fanOut(1)), func(t *testing.T, s *Store) {
+	eachStore(t, storetest.Types(fanOut(1)), func(t *testing.T, s *Store) {
 		start(t, s, life("a", "1"), policy)
 		requeued := create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy, Priority: 3})
 		flagged := create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy, Priority: 2})
@@ -152,7 +153,7 @@ func TestStart_TreatsWhatEarlierLivesHeld(t *testing.T) {
 }
 
 func TestStart_FailPolicyFailsParentsFirst(t *testing.T) {
-	eachStore(t, plansOf(fanOut(1)), func(t *testing.T, s *Store) {
+	eachStore(t, storetest.Types(fanOut(1)), func(t *testing.T, s *Store) {
 		start(t, s, life("a", "1"), policy)
 		p := createParent(t, s)
 		child := claimDummy(t, s, "a-1")
@@ -217,11 +218,11 @@ func TestStart_LeavesThePunctualToAnotherBackend(t *testing.T) {
 	}
 }
 
-func TestSweep_AsksAParentThatWaitsForNobody(t *testing.T) {
-	eachStore(t, plansOf(fanOut(1)), func(t *testing.T, s *Store) {
+func TestSweep_AsksAParentThatWaitsForNoChild(t *testing.T) {
+	eachStore(t, storetest.Types(fanOut(1)), func(t *testing.T, s *Store) {
 		p := createParent(t, s)
 		task := claimDummy(t, s, "")
-		// An end that nobody told the parent about.
+		// An end that the parent was not told of.
 		mustRaw(t, s, `UPDATE operations SET status = 'COMPLETED', completed_at = {now} WHERE id = $1`, task.Operation)
 		sweep(t, s, life("a", "1"), policy, false)
 		wantStatus(t, s, p.ID, ktrdr.Completed)

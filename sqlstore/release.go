@@ -1,9 +1,12 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -38,7 +41,7 @@ const (
 )
 
 // Release implements ktrdr.Operations. A wait of more than thirty days is taken
-// for thirty: whoever is claimed too early can wait again.
+// for thirty: an operation that is claimed too early can wait again.
 func (s *Store) Release(ctx context.Context, r ktrdr.Released) error {
 	if !r.Operation.Valid() {
 		return notFound(r.Operation)
@@ -54,15 +57,21 @@ func (s *Store) Release(ctx context.Context, r ktrdr.Released) error {
 	if wait != noWait {
 		by = ktrdr.ReleasedToWait
 	}
-	return s.fenced(ctx, normal, func(t *tx) error {
+	return s.giveBack(ctx, ktrdr.Release, r, releaseOne, cancelledFailure, ktrdr.CleanText(r.Reason), wait, by)
+}
+
+// giveBack runs the statement of a transition after which no worker holds the
+// operation. The operation and its epoch are the last arguments.
+func (s *Store) giveBack(ctx context.Context, input ktrdr.Input, r ktrdr.Released, text query, args ...any) error {
+	return s.fenced(ctx, func(t *tx) error {
 		if err := s.lockTree(ctx, t, r.Operation); err != nil {
 			return err
 		}
-		op, err := scanOperation(t.row(ctx, releaseOne, cancelledFailure, ktrdr.CleanText(r.Reason), wait, by, r.Operation, r.Epoch))
-		if errors.Is(err, sql.ErrNoRows) {
-			return refusal(ctx, t, r.Operation, ktrdr.Act{Input: ktrdr.Release, Epoch: r.Epoch})
-		}
-		if err != nil {
+		op, err := scanOperation(t.row(ctx, text, slices.Concat(args, []any{r.Operation, r.Epoch})...))
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return refusal(ctx, t, r.Operation, ktrdr.Act{Input: input, Epoch: r.Epoch})
+		case err != nil:
 			return err
 		}
 		t.wakeWorkers()
@@ -83,4 +92,27 @@ func waitOf(r ktrdr.Released) (int64, error) {
 		return int64(max(wait, 1)), nil
 	}
 	return noWait, nil
+}
+
+// loseChild makes Step's LoseChild transition. $1 is the failure of a cancelled
+// operation, $2 and $3 are the failure and the message of poison, $4 is how the
+// process died, $5 how many losses make poison.
+const loseChild query = `UPDATE operations SET
+		status = ` + ifCancelled + `'CANCELLED' WHEN losses + 1 >= $5 THEN 'FAILED' ELSE 'PENDING' END,
+		error = ` + ifCancelled + `$1 WHEN losses + 1 >= $5 THEN $2 ELSE NULL END,
+		error_message = ` + ifCancelled + cancelledMessage + ` WHEN losses + 1 >= $5 THEN $3 ELSE '' END,
+		completed_at = CASE WHEN cancel_requested = 1 OR losses + 1 >= $5 THEN {now} ELSE NULL END,
+		ended_by = CASE WHEN cancel_requested = 1 OR losses + 1 >= $5 THEN 'losechild' ELSE '' END,
+		reason = $4, released_by = 'child', held_by = '', not_before = NULL, losses = losses + 1
+	WHERE id = $6 AND epoch = $7 AND has_plan = 0 AND ` + isLive + `
+	RETURNING {operation}`
+
+// loseChild gives back what a child process ran that died, or fails it as
+// poison.
+func (s *Store) loseChild(ctx context.Context, r ktrdr.Released) error {
+	how := cmp.Or(shortened(r.Reason), "it did not say how")
+	failure := failureText(ktrdr.NewFailure(ktrdr.CodePoison, fmt.Errorf("its child processes keep dying: %s", how)))
+	message := fmt.Sprintf("Operation lost %d child processes in a row without getting further, the last by %s; find out what ends them, "+
+		"then resume or retry it", ktrdr.PoisonLosses, how)
+	return s.giveBack(ctx, ktrdr.LoseChild, r, loseChild, cancelledFailure, failure, message, how, ktrdr.PoisonLosses)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // What waits, what was paid and what a breaker decided is there when the store
@@ -17,7 +18,7 @@ func TestStore_WaitsCallsAndBreakersOutliveIt(t *testing.T) {
 			where := url(t)
 			key := ktrdr.Hash{1}
 			const wait = time.Second
-			first, err := Open(t.Context(), Config{URL: where})
+			first, err := Open(t.Context(), Config{URL: where, Types: storetest.Types(nil)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,6 +99,6 @@ func claimDue(t *testing.T, s *Store, id ktrdr.OperationID, due time.Time) ktrdr
 		}
 		return task.Epoch
 	}
-	t.Fatal("nobody could claim it")
+	t.Fatal("it could not be claimed")
 	return 0
 }

@@ -190,19 +190,13 @@ func (s *Store) liveClaims(ctx context.Context, given []ktrdr.Claimed) (heard, e
 }
 
 func scanHeard(ctx context.Context, q queryer, text query, args []any) (heard, error) {
-	rows, err := q.rows(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	all := heard{}
-	for rows.Next() {
+	err := eachRow(ctx, q, func(row scanner) error {
 		var c claimKey
-		var cancel int
-		if err := rows.Scan(&c.operation, &c.epoch, &cancel); err != nil {
-			return nil, err
-		}
-		all[c] = cancel == 1
-	}
-	return all, rows.Err()
+		var cancel bool
+		err := row.Scan(&c.operation, &c.epoch, (*boolean)(&cancel))
+		all[c] = cancel
+		return err
+	}, text, args...)
+	return all, err
 }

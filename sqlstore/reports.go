@@ -55,13 +55,10 @@ func (s *Store) EndedSince(ctx context.Context, at time.Time) (all []ktrdr.Ended
 // Failures implements ktrdr.Reports.
 func (s *Store) Failures(ctx context.Context, q ktrdr.FailureQuery) (all []ktrdr.FailedOperation, err error) {
 	q.Limit = cmp.Or(q.Limit, defaultPage)
-	if q.Limit < 1 || q.Limit > largestPage {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+	if err := checkLimit(q.Limit); err != nil {
+		return nil, err
 	}
-	since := int64(0)
-	if !q.Since.IsZero() {
-		since = micros(q.Since)
-	}
+	since := micros(q.Since)
 	text, args := failuresSince, []any{since, q.Limit}
 	if q.Run != "" {
 		text, args = failuresOfRun, []any{q.Run, since, q.Limit}

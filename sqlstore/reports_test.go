@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // endsAtOnce is a plan that ends a research at once, as its metadata says.
@@ -50,14 +51,13 @@ func eachReporting(t *testing.T, test func(l *reporting)) {
 	for name, url := range map[string]func(testing.TB) string{"SQLite": InstalledSQLite, "PostgreSQL": InstalledPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := Open(t.Context(), Config{
-				URL: url(t), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: endsAtOnce{}},
-				Ledger: ktrdr.Ledger{ktrdr.AgentResearch: func(op ktrdr.Operation) ktrdr.Entry {
-					var e end
-					_ = json.Unmarshal(op.Result, &e)
-					return ktrdr.Entry{Trial: &ktrdr.TrialFigures{Strategy: "s", Sharpe: e.Sharpe, SharpeZ: e.Z, AlphaZ: e.Z, Unaided: e.Unaided}}
-				}},
-			})
+			types := storetest.Types(nil)
+			types[ktrdr.AgentResearch] = ktrdr.Definition{Plan: endsAtOnce{}, Ledger: func(op ktrdr.Operation) ktrdr.LedgerEntry {
+				var e end
+				_ = json.Unmarshal(op.Result, &e)
+				return ktrdr.LedgerEntry{Trial: &ktrdr.TrialFigures{Strategy: "s", Sharpe: e.Sharpe, SharpeZ: e.Z, AlphaZ: e.Z, Unaided: e.Unaided}}
+			}}
+			s, err := Open(t.Context(), Config{URL: url(t), Types: types})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -279,7 +279,7 @@ func TestReports_WorkOfADeadBackendIsReleasedByRecovery(t *testing.T) {
 			t.Fatalf("claim %+v, %v", task, err)
 		}
 		if _, err := s.Start(t.Context(), ktrdr.Backend{ID: "b", Incarnation: "b-2"},
-			ktrdr.RecoveryPolicy{Timeout: time.Minute, Requeue: []ktrdr.Type{ktrdr.Dummy}}); err != nil {
+			ktrdr.RecoveryPolicy{Timeout: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		m, err := s.MachineSince(t.Context(), from)

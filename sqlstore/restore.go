@@ -37,7 +37,7 @@ type BlobSink interface {
 }
 
 // Restore loads what Backup wrote, from either database, into an empty store
-// of the same schema: all of it, or nothing but some blobs that nobody names.
+// of the same schema: all of it, or nothing but some blobs that no row names.
 // What an unfinished restore left is removed first. The store stays unfinished
 // until FinishRestore. It returns the blobs that rows name and that were damaged when they were
 // saved. CodeConflict when the store is not empty; otherwise as VerifyBackup.
@@ -62,7 +62,7 @@ func (s *Store) FinishRestore(ctx context.Context) error {
 
 // refuseUnfinished refuses a database into which a restore was not finished.
 func (s *Store) refuseUnfinished(ctx context.Context) error {
-	n, err := readRow(ctx, s, scanNumber, countMeta, metaUnfinished)
+	n, err := readRow(ctx, s, scanValue[int64], countMeta, metaUnfinished)
 	if err == nil && n > 0 {
 		err = errUnfinished
 	}
@@ -70,7 +70,7 @@ func (s *Store) refuseUnfinished(ctx context.Context) error {
 }
 
 var errUnfinished = ktrdr.Errorf(ktrdr.CodeConflict,
-	"a restore into this database has not finished, so not everything is there: run `ktrdr restore FILE` into it again, which begins anew")
+	"a restore into this database has not finished, so not everything is there: run `ktrdr restore FILE` into it again, which starts over")
 
 // restore is one under way.
 type restore struct {
@@ -127,8 +127,8 @@ func (r *restore) prepare(ctx context.Context, m manifest) error {
 	r.tables = map[string]table{}
 	for _, t := range here {
 		r.tables[t.Name] = t
-		var rows int
-		if err := r.tx.row(ctx, query("SELECT COUNT(*) FROM "+t.quoted())).Scan(&rows); err != nil {
+		rows, err := scanValue[int](r.tx.row(ctx, query("SELECT COUNT(*) FROM "+t.quoted())))
+		if err != nil {
 			return err
 		}
 		if rows > 0 && t.Name != metaTable {
@@ -147,7 +147,7 @@ func (r *restore) prepare(ctx context.Context, m manifest) error {
 func (r *restore) removeUnfinished(ctx context.Context, here []table) error {
 	var n int
 	if err := r.tx.row(ctx, countMeta, metaUnfinished).Scan(&n); err != nil || n == 0 || !r.store.isPostgres() {
-		return err // a file is removed as a whole
+		return err // a file is removed instead
 	}
 	names := make([]string, len(here))
 	for i, t := range here {
@@ -240,22 +240,12 @@ func (t table) values(row []cell) []any {
 }
 
 func (r *restore) insert(ctx context.Context, t table, rows int, values []any) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "INSERT INTO %s (%s) VALUES ", t.quoted(), t.columnList())
-	for i := range rows {
-		if i > 0 {
-			text.WriteByte(',')
-		}
-		for j := range t.Columns {
-			sep := ','
-			if j == 0 {
-				sep = '('
-			}
-			fmt.Fprintf(&text, "%c$%d", sep, i*len(t.Columns)+j+1)
-		}
-		text.WriteByte(')')
+	texts := make([]string, rows)
+	for i := range texts {
+		texts[i] = "(" + placeholders(i*len(t.Columns)+1, len(t.Columns)) + ")"
 	}
-	_, err := r.tx.exec(ctx, query(text.String()), values...)
+	text := "INSERT INTO " + t.quoted() + " (" + t.columnList() + ") VALUES " + strings.Join(texts, ", ")
+	_, err := r.tx.exec(ctx, query(text), values...)
 	return err
 }
 
@@ -304,8 +294,8 @@ func (r *restore) continueSequence(ctx context.Context, saved table) error {
 	if t.counter == "" {
 		return nil
 	}
-	var highest int64
-	if err := r.tx.row(ctx, query("SELECT COALESCE(MAX("+quote(t.counter)+"), 0) FROM "+t.quoted())).Scan(&highest); err != nil {
+	highest, err := scanValue[int64](r.tx.row(ctx, query("SELECT COALESCE(MAX("+quote(t.counter)+"), 0) FROM "+t.quoted())))
+	if err != nil {
 		return err
 	}
 	return r.store.storeSequence(ctx, r.tx, t, max(highest, saved.Sequence))

@@ -20,23 +20,21 @@ func (s *Store) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operati
 	if !id.Valid() {
 		return ktrdr.Operation{}, notFound(id)
 	}
-	var op operationRow
-	err := s.write(ctx, normal, func(t *tx) error {
+	op, err := inWrite(ctx, s, func(t *tx) (op operationRow, err error) {
 		if err := s.lockTree(ctx, t, id); err != nil {
-			return err
+			return op, err
 		}
-		if err := resumable(ctx, t, id); err != nil {
-			return err
+		if err := s.resumable(ctx, t, id); err != nil {
+			return op, err
 		}
 		asks, err := resume(ctx, t, id)
+		if err == nil {
+			err = s.settle(ctx, t, asks...)
+		}
 		if err != nil {
-			return err
+			return op, err
 		}
-		if err := s.settle(ctx, t, asks...); err != nil {
-			return err
-		}
-		op, err = load(ctx, t, id)
-		return err
+		return load(ctx, t, id)
 	})
 	return op.Operation, err
 }
@@ -45,10 +43,10 @@ func (s *Store) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operati
 // once, and its plan is to be asked.
 func resume(ctx context.Context, t *tx, id ktrdr.OperationID) ([]ask, error) {
 	op, err := scanOperation(t.row(ctx, resumeOne, id))
-	if errors.Is(err, sql.ErrNoRows) {
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
 		return nil, refusal(ctx, t, id, ktrdr.Act{Input: ktrdr.Resume})
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	t.wakeWorkers()
@@ -59,7 +57,7 @@ func resume(ctx context.Context, t *tx, id ktrdr.OperationID) ([]ask, error) {
 }
 
 // resumable says why an operation cannot be resumed by hand.
-func resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
+func (s *Store) resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
 	op, err := load(ctx, t, id)
 	if err != nil {
 		return err
@@ -68,10 +66,10 @@ func resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
 		return refusal(ctx, t, id, ktrdr.Act{Input: ktrdr.Resume})
 	}
 	cancelled, err := runCancelled(ctx, t, updateRun, op.Run) // a research that is resumed is counted as open
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if cancelled {
+	case cancelled:
 		return ktrdr.Errorf(ktrdr.CodeConflict, "operation %s cannot be resumed: its run %s was cancelled; start a new run with `ktrdr research`",
 			id, op.Run)
 	}
@@ -85,7 +83,7 @@ func resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
 				refusal(ctx, t, id, ktrdr.Act{Input: ktrdr.Resume}), op.Parent)
 		}
 	}
-	if op.Checkpoint == nil && op.Type != ktrdr.AgentConfirm { // which begins again under the number of its look
+	if op.Checkpoint == nil && !s.types[op.Type].Look { // a look restarts under its number
 		return ktrdr.Errorf(ktrdr.CodeNoCheckpoint, "operation %s cannot be resumed: %s; retry it to begin from nothing", id, op.whyNone())
 	}
 	return nil

@@ -22,11 +22,7 @@ func (s *Store) DeleteCheckpoints(ctx context.Context, op ktrdr.OperationID) (in
 	}
 	total := 0
 	for {
-		var n int64
-		err := s.write(ctx, normal, func(t *tx) (err error) {
-			n, err = deleteCheckpoints(ctx, t, op)
-			return err
-		})
+		n, err := inWrite(ctx, s, func(t *tx) (int64, error) { return deleteCheckpoints(ctx, t, op) })
 		if total += int(n); err != nil || n < removeAtOnce {
 			if err == nil && total == 0 {
 				err = ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint", op)
@@ -36,7 +32,7 @@ func (s *Store) DeleteCheckpoints(ctx context.Context, op ktrdr.OperationID) (in
 	}
 }
 
-// deleteCheckpoints deletes some checkpoints of an operation that nobody runs.
+// deleteCheckpoints deletes some checkpoints of an operation that does not run.
 func deleteCheckpoints(ctx context.Context, t *tx, op ktrdr.OperationID) (int64, error) {
 	found, err := firstColumn(ctx, t, lockOperation, op)
 	switch {
@@ -95,15 +91,11 @@ func (s *Store) expireOperations(ctx context.Context, age time.Duration) (n int,
 	for _, c := range found {
 		old[c.op] = append(old[c.op], c.id)
 	}
-	err = s.write(ctx, normal, func(t *tx) (err error) {
-		n, err = expire(ctx, t, old)
-		return err
-	})
-	return n, err
+	return inWrite(ctx, s, func(t *tx) (int, error) { return expire(ctx, t, old) })
 }
 
-// expire deletes what is still expirable of operations that nobody else is
-// changing at this moment; the next call finds the others again.
+// expire deletes what is still expirable of operations that no other transaction is
+// changing; the next call finds the others again.
 func expire(ctx context.Context, t *tx, old map[string][]string) (int, error) {
 	total := 0
 	names := slices.Sorted(maps.Keys(old))
@@ -146,20 +138,19 @@ func refreshExpired(ctx context.Context, t *tx, names []string) error {
 
 const selectExpiredThreads query = `SELECT tenant, thread_id FROM threads WHERE expires_at <= {now} ORDER BY expires_at LIMIT 1 {skip}`
 
-// expireThreads deletes at most so many rows of threads whose owner set a TTL
+// expireThreads deletes at most that number of rows of threads whose owner set a TTL
 // that has passed since the last put.
 func (s *Store) expireThreads(ctx context.Context, most int) (total int, err error) {
 	for total < most {
 		var n int64
 		var found bool
 		err := s.write(ctx, normal, func(t *tx) error {
-			rows, err := t.rows(ctx, selectExpiredThreads)
-			type name struct{ tenant, thread string }
-			threads, err := gather(rows, err, fields(func(k *name) []any { return []any{&k.tenant, &k.thread} }))
-			if found = len(threads) > 0; err != nil || !found {
-				return err
+			var tenant, threadID string
+			err := t.row(ctx, selectExpiredThreads).Scan(&tenant, &threadID)
+			if found = err == nil; !found {
+				return ifNoRow(err, nil)
 			}
-			n, err = removeThread(ctx, t, threads[0].tenant, threads[0].thread, int64(most-total))
+			n, err = removeThread(ctx, t, tenant, threadID, int64(most-total))
 			return err
 		})
 		if err != nil || !found {

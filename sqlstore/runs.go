@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -74,10 +73,7 @@ func loadRun(ctx context.Context, q queryer, text query, id string) (ktrdr.Run, 
 		return ktrdr.Run{}, noRun(id)
 	}
 	r, err := scanRun(q.row(ctx, text, id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return r, noRun(id)
-	}
-	return r, err
+	return r, ifNoRow(err, noRun(id))
 }
 
 // makeRun stores the row of a run that has none yet.
@@ -85,11 +81,8 @@ func makeRun(ctx context.Context, t *tx, id string, n *ktrdr.NewRun) error {
 	if n == nil {
 		n = &ktrdr.NewRun{}
 	}
-	var until sql.NullInt64
-	if !n.Until.IsZero() {
-		until = sql.NullInt64{Int64: micros(n.Until), Valid: true}
-	}
-	return t.later(ctx, insertRun, id, n.Goal, string(orObject(n.Request)), until, max(n.Size, 1), n.Planned, optionalBit(n.MadeUp))
+	return t.later(ctx, insertRun, id, n.Goal, string(orObject(n.Request)), nullInt(micros(n.Until)), max(n.Size, 1), n.Planned,
+		optionalBit(n.MadeUp))
 }
 
 // runCancelled says whether the run of an operation was cancelled. lock is
@@ -116,11 +109,8 @@ func stillRuns(ctx context.Context, t *tx, run string) error {
 }
 
 // Run implements ktrdr.Runs.
-func (s *Store) Run(ctx context.Context, id string) (run ktrdr.Run, err error) {
-	err = s.readOne(ctx, func(r queryer) (err error) {
-		run, err = loadRun(ctx, r, selectRun, id)
-		return err
-	})
+func (s *Store) Run(ctx context.Context, id string) (ktrdr.Run, error) {
+	run, err := inRead(ctx, s.readOne, func(r queryer) (ktrdr.Run, error) { return loadRun(ctx, r, selectRun, id) })
 	if ktrdr.CodeOf(err) != ktrdr.CodeNotFound || len(id) < shortestRun || !strings.HasPrefix(id, "run_") {
 		return run, err
 	}
@@ -175,40 +165,30 @@ func (s *Store) Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, erro
 
 // runsQuery writes the statement of a page and one run more.
 func runsQuery(q ktrdr.RunQuery) (query, []any, error) {
-	if q.Limit < 1 || q.Limit > largestPage {
-		return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+	if err := checkLimit(q.Limit); err != nil {
+		return "", nil, err
 	}
 	order, err := orderOf(q.Sort, "ended_at")
 	if err != nil {
 		return "", nil, err
 	}
-	var where []string
-	var args []any
-	arg := adder(&args)
+	c := conditions{texts: order.only}
 	for _, state := range q.State {
 		if !slices.Contains(ktrdr.RunStates, state) {
 			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a state of a run; the states are %s", clip(string(state)),
 				text.Join(ktrdr.RunStates))
 		}
 	}
-	if len(q.State) > 0 {
-		where = append(where, "state IN ("+each(distinct(q.State), arg)+")")
-	}
+	in(&c, "state", q.State)
 	if q.Cursor != "" {
 		at, id, err := parseSorted(q.Sort, q.Cursor)
 		if err != nil {
 			return "", nil, err
 		}
-		where = append(where, order.follows(arg(at), arg(id)))
+		c.add(order.follows(), at, id)
 	}
-	if order.only != "" {
-		where = append(where, order.only)
-	}
-	text := "SELECT " + runColumns + " FROM runs"
-	if len(where) > 0 {
-		text += " WHERE " + strings.Join(where, " AND ")
-	}
-	return query(text + order.by() + " LIMIT " + arg(q.Limit+1)), args, nil
+	text, args := c.page(runColumns+" FROM runs", order.by(), q.Limit+1)
+	return text, args, nil
 }
 
 // OpenRuns implements ktrdr.Runs.
@@ -241,30 +221,25 @@ const cancelledAtOnce = 500
 
 // CancelRun implements ktrdr.Runs. The lock is waited for before the instant is
 // taken: what was claimed before it is older than the mark.
-func (s *Store) CancelRun(ctx context.Context, id, by, reason string) (run ktrdr.Run, err error) {
-	err = s.write(ctx, normal, func(t *tx) error {
-		if run, err = loadRun(ctx, t, lockRun, id); err != nil {
-			return err
-		}
+func (s *Store) CancelRun(ctx context.Context, id, by, reason string) (ktrdr.Run, error) {
+	by, reason = shortened(by), shortened(reason)
+	return inWrite(ctx, s, func(t *tx) (ktrdr.Run, error) {
+		run, err := loadRun(ctx, t, lockRun, id)
 		switch {
-		case run.State == ktrdr.RunCancelled:
-			return nil
+		case err != nil || run.State == ktrdr.RunCancelled:
+			return run, err
 		case !run.EndedAt.IsZero():
-			return ktrdr.Errorf(ktrdr.CodeConflict, "run %s has ended (%s): there is nothing to cancel", run.ID, run.State)
+			return run, ktrdr.Errorf(ktrdr.CodeConflict, "run %s has ended (%s): there is nothing to cancel", run.ID, run.State)
 		}
-		if _, err := t.exec(ctx, markCancelled, id, shortened(by), shortened(reason)); err != nil {
-			return err
+		if err := t.later(ctx, markCancelled, id, by, reason); err != nil {
+			return run, err
 		}
-		if err := insertEvent(ctx, t, "", ktrdr.EventRunCancelled, 0, runEvent{
-			Run: id, By: shortened(by), Reason: shortened(reason),
-		}); err != nil {
-			return err
+		if err := insertEvent(ctx, t, "", ktrdr.EventRunCancelled, 0, runEvent{Run: id, By: by, Reason: reason}); err != nil {
+			return run, err
 		}
 		t.wakeWorkers()
-		run, err = loadRun(ctx, t, selectRun, id)
-		return err
+		return loadRun(ctx, t, selectRun, id)
 	})
-	return run, err
 }
 
 // runEvent is what an event says of a run.
@@ -279,31 +254,27 @@ type runEvent struct {
 // CancelBatch implements ktrdr.Runs. A run stays cancelled, so its row needs no
 // lock before the counts change.
 func (s *Store) CancelBatch(ctx context.Context, id string) (more bool, err error) {
-	err = s.write(ctx, normal, func(t *tx) error {
-		more = false
+	return inWrite(ctx, s, func(t *tx) (bool, error) {
 		run, err := loadRun(ctx, t, selectRun, id)
 		if err != nil || run.State != ktrdr.RunCancelled {
-			return err
+			return false, err
 		}
 		n, err := t.exec(ctx, cancelWaiting, id, reasonRunCancelled, cancelledFailure, cancelledAtOnce)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if n > 0 {
 			t.wake()
-			more = true
-			return nil
+			return true, nil
 		}
-		more, err = s.cancelStarted(ctx, t, id)
-		return err
+		return s.cancelStarted(ctx, t, id)
 	})
-	return more, err
 }
 
 // cancelStarted cancels the researches of a run that have started, and its
 // confirmations. more says that there may be others.
 func (s *Store) cancelStarted(ctx context.Context, t *tx, run string) (more bool, err error) {
-	roots, err := collect(ctx, t, scanID, selectOpenRoots, run, cancelledAtOnce)
+	roots, err := collect(ctx, t, scanValue[ktrdr.OperationID], selectOpenRoots, run, cancelledAtOnce)
 	if err != nil || len(roots) == 0 {
 		return false, err
 	}
@@ -355,22 +326,20 @@ func (s *Store) EndRun(ctx context.Context, id string) (changed bool, err error)
 func (s *Store) changeRun(ctx context.Context, id string, kind ktrdr.EventKind, why string, text query,
 	args ...any,
 ) (changed bool, err error) {
-	err = s.write(ctx, normal, func(t *tx) error {
+	return inWrite(ctx, s, func(t *tx) (bool, error) {
 		if _, err := loadRun(ctx, t, updateRun, id); err != nil {
-			return err
+			return false, err
 		}
 		n, err := t.exec(ctx, text, args...)
-		changed = n == 1
-		if err != nil || !changed {
-			return err
+		if err != nil || n != 1 {
+			return false, err
 		}
 		run, err := loadRun(ctx, t, selectRun, id)
 		if err != nil {
-			return err
+			return false, err
 		}
-		return insertEvent(ctx, t, "", kind, 0, runEvent{Run: id, Reason: shortened(why), State: string(run.State)})
+		return true, insertEvent(ctx, t, "", kind, 0, runEvent{Run: id, Reason: shortened(why), State: string(run.State)})
 	})
-	return changed && err == nil, err
 }
 
 // SettleRun implements ktrdr.Runs.
@@ -386,21 +355,17 @@ func (s *Store) SettleRun(ctx context.Context, id string) error {
 
 // RunToTell implements ktrdr.Runs.
 func (s *Store) RunToTell(ctx context.Context, lease time.Duration) (*ktrdr.Run, error) {
-	due, err := readRow(ctx, s, scanNumber, selectUntold) // looking costs no transaction
+	due, err := readRow(ctx, s, scanValue[int64], selectUntold) // looking costs no transaction
 	if err != nil || due == 0 {
 		return nil, err
 	}
-	var run *ktrdr.Run
-	err = s.write(ctx, normal, func(t *tx) error {
-		run = nil
-		r, err := scanRun(t.row(ctx, leaseRun, lease.Microseconds()))
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
+	return inWrite(ctx, s, func(t *tx) (*ktrdr.Run, error) {
+		run, found, err := optionalRow(scanRun(t.row(ctx, leaseRun, lease.Microseconds())))
+		if !found {
+			return nil, err
 		}
-		run = &r
-		return err
+		return &run, nil
 	})
-	return run, err
 }
 
 // RunTold implements ktrdr.Runs.

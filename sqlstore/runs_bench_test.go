@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // The size of the run that these benchmarks are about.
@@ -25,7 +26,7 @@ func (idle) Next(ktrdr.Operation, []ktrdr.Operation, ktrdr.Why) (ktrdr.Decision,
 func openIdle(b *testing.B) *Store {
 	b.Helper()
 	s, err := Open(b.Context(), Config{
-		URL: filepath.Join(b.TempDir(), "ktrdr.db"), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: idle{}},
+		URL: filepath.Join(b.TempDir(), "ktrdr.db"), Types: storetest.Types(idle{}),
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -120,7 +121,7 @@ func BenchmarkRun(b *testing.B) {
 			return err
 		},
 		"Claim": func() error { // of nothing
-			_, err := s.Claim(ctx, ktrdr.ClaimRequest{Worker: "w", Key: "k", Types: ktrdr.Types, Free: 1}, "i")
+			_, err := s.Claim(ctx, ktrdr.ClaimRequest{Worker: "w", Key: "k", Types: s.types.Names(), Free: 1}, "i")
 			return err
 		},
 	} {

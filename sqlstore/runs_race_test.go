@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // oneAfterTheOther is a plan of two children.
@@ -109,7 +110,7 @@ func TestPostgres_WhatMeetsACancelOfItsRunStartsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openStore(t, InstalledPostgres(t), plansOf(planFunc(oneAfterTheOther)))
+			s := openStore(t, InstalledPostgres(t), storetest.Types(planFunc(oneAfterTheOther)))
 			m := newMeeting(t, s)
 			cancelling, cancel, cancelled := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			go func() { cancelled <- cancelSlowly(t, s, cancelling, cancel) }()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/text"
@@ -27,64 +26,71 @@ func scanPlain(row scanner) (ktrdr.Operation, error) {
 	return op.Operation, err
 }
 
-// gather reads rows to their end and closes them.
-func gather[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+// eachRow calls scan for every row of one statement.
+func eachRow(ctx context.Context, r queryer, scan func(scanner) error, q query, args ...any) error {
+	rows, err := r.rows(ctx, q, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
-	var all []T
 	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, err
+		if err := scan(rows); err != nil {
+			return err
 		}
-		all = append(all, one)
 	}
-	return all, rows.Err()
+	return rows.Err()
 }
 
 // collect reads all rows of one statement.
-func collect[T any](ctx context.Context, r queryer, scan func(scanner) (T, error), q query, args ...any) ([]T, error) {
-	rows, err := r.rows(ctx, q, args...)
-	return gather(rows, err, scan)
+func collect[T any](ctx context.Context, r queryer, scan func(scanner) (T, error), q query, args ...any) (all []T, err error) {
+	err = eachRow(ctx, r, func(row scanner) error {
+		one, err := scan(row)
+		all = append(all, one)
+		return err
+	}, q, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // readAll is collect in a read of its own.
-func readAll[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), q query, args ...any) (all []T, err error) {
-	err = s.readOne(ctx, func(r queryer) (err error) {
-		all, err = collect(ctx, r, scan, q, args...)
-		return err
-	})
-	return all, err
+func readAll[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), q query, args ...any) ([]T, error) {
+	return inRead(ctx, s.readOne, func(r queryer) ([]T, error) { return collect(ctx, r, scan, q, args...) })
 }
 
 // readRow reads the row of one statement; sql.ErrNoRows.
-func readRow[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), q query, args ...any) (one T, err error) {
-	err = s.readOne(ctx, func(r queryer) (err error) {
-		one, err = scan(r.row(ctx, q, args...))
-		return err
-	})
-	return one, err
+func readRow[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), q query, args ...any) (T, error) {
+	return inRead(ctx, s.readOne, func(r queryer) (T, error) { return scan(r.row(ctx, q, args...)) })
 }
 
 // exec runs one statement in a transaction of its own.
 func (s *Store) exec(ctx context.Context, q query, args ...any) (affected int64, err error) {
-	err = s.write(ctx, normal, func(t *tx) (err error) {
-		affected, err = t.exec(ctx, q, args...)
-		return err
-	})
-	return affected, err
+	return inWrite(ctx, s, func(t *tx) (int64, error) { return t.exec(ctx, q, args...) })
 }
 
-func scanNumber(row scanner) (n int64, err error) {
-	err = row.Scan(&n)
-	return n, err
+// scanValue reads a row of one column.
+func scanValue[T any](row scanner) (v T, err error) {
+	err = row.Scan(&v)
+	return v, err
 }
 
-func scanID(row scanner) (id ktrdr.OperationID, err error) {
-	err = row.Scan(&id)
-	return id, err
+// firstColumn reads a column of text.
+func firstColumn(ctx context.Context, r queryer, q query, args ...any) ([]string, error) {
+	return collect(ctx, r, scanValue[string], q, args...)
+}
+
+// ifNoRow is err, or another error in the place of sql.ErrNoRows.
+func ifNoRow(err, instead error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return instead
+	}
+	return err
+}
+
+// optionalRow says whether there was a row to scan.
+func optionalRow[T any](one T, err error) (_ T, found bool, _ error) {
+	return one, err == nil, ifNoRow(err, nil)
 }
 
 const selectOperation query = `SELECT {operation} FROM operations WHERE id = $1`
@@ -147,5 +153,3 @@ func marshal(v any) (string, error) {
 	text, err := json.Marshal(v)
 	return ktrdr.CleanText(string(text)), err
 }
-
-func span(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -141,9 +141,8 @@ func (s *session) busy(q query) bool {
 	return slices.ContainsFunc(s.open, func(c cursor) bool { return c.of == q })
 }
 
-// closeRows ends what a body left open, so that whoever comes next does not
-// find the connection in use. It is also when statements may be dropped:
-// nobody is reading from one.
+// closeRows ends what a body left open, so that the next body does not find the
+// connection in use. It is also when statements may be dropped: none is being read.
 func (s *session) closeRows() {
 	for _, c := range s.open {
 		_ = c.rows.Close()
@@ -161,8 +160,8 @@ func (s *session) closeStatements() {
 	clear(s.stmts)
 }
 
-// autonomous is a session whose statements run to their end whatever happens
-// to the context of the caller. SQLite undoes the whole transaction when a
+// autonomous is a session whose statements are not interrupted when the context of
+// the caller ends. SQLite undoes the complete transaction when a
 // write in it is interrupted, and that transaction also holds the work of
 // others.
 type autonomous struct{ *session }

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // relation of what follows on a place.
 type order struct {
 	column, direction, after string
-	only                     string // a condition that belongs to it
+	only                     []string // a condition that belongs to it
 }
 
 func orderOf(s ktrdr.Sort, ended string) (order, error) {
@@ -23,15 +24,13 @@ func orderOf(s ktrdr.Sort, ended string) (order, error) {
 	case ktrdr.Oldest:
 		return order{column: "created_at", direction: "ASC", after: ">"}, nil
 	case ktrdr.Ended:
-		return order{column: ended, direction: "DESC", after: "<", only: ended + " IS NOT NULL"}, nil
+		return order{column: ended, direction: "DESC", after: "<", only: []string{ended + " IS NOT NULL"}}, nil
 	}
 	return order{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an order; the orders are %s", clip(string(s)), text.Join(ktrdr.Sorts))
 }
 
 // follows is the condition of what comes after a place in the order.
-func (o order) follows(at, id string) string {
-	return fmt.Sprintf("(%s, id) %s (%s, %s)", o.column, o.after, at, id)
-}
+func (o order) follows() string { return fmt.Sprintf("(%s, id) %s (?, ?)", o.column, o.after) }
 
 func (o order) by() string {
 	return fmt.Sprintf(" ORDER BY %s %s, id %s", o.column, o.direction, o.direction)
@@ -52,12 +51,7 @@ func parseSorted(s ktrdr.Sort, cursor string) (us int64, id string, err error) {
 		return 0, "", err
 	}
 	id, of, _ := strings.Cut(name, " ")
-	if of == "" {
-		of = string(ktrdr.Newest)
-	}
-	if s == "" {
-		s = ktrdr.Newest
-	}
+	of, s = cmp.Or(of, string(ktrdr.Newest)), cmp.Or(s, ktrdr.Newest)
 	if of != string(s) {
 		if !slices.Contains(ktrdr.Sorts, ktrdr.Sort(of)) {
 			of = "another"

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,7 +79,7 @@ func openSQLite(ctx context.Context, path string, c Config, news *news, steps fs
 	return db, nil
 }
 
-// createFile makes sure that the file exists and is nobody else's to read;
+// createFile makes sure that the file exists and that no other user may read it;
 // SQLite gives the log beside it the same mode.
 func (db *sqlite) createFile() error {
 	f, err := os.OpenFile(db.path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -180,25 +181,18 @@ func (db *sqlite) check(ctx context.Context) error {
 	return nil
 }
 
-// older compares dotted versions number by number.
+// older compares dotted versions number by number; what is missing or is no number
+// counts as 0, the oldest.
 func older(version, than string) bool {
-	have, want := strings.Split(version, "."), strings.Split(than, ".")
-	for i := range max(len(have), len(want)) {
-		if c := cmp.Compare(number(have, i), number(want, i)); c != 0 {
-			return c < 0
-		}
-	}
-	return false
+	have, want := numbers(version), numbers(than)
+	return slices.Compare(have[:], want[:]) < 0
 }
 
-// number returns the i-th part as a number; what is missing or is no number
-// counts as 0, the oldest.
-func number(parts []string, i int) int {
-	if i >= len(parts) {
-		return 0
+func numbers(version string) (all [4]int) {
+	for i, part := range strings.SplitN(version, ".", len(all)) {
+		all[i], _ = strconv.Atoi(part)
 	}
-	n, _ := strconv.Atoi(parts[i])
-	return n
+	return all
 }
 
 func (db *sqlite) write(ctx context.Context, l lane, body func(t *tx) error) error {
@@ -247,7 +241,7 @@ func (db *sqlite) readOne(ctx context.Context, body func(r queryer) error) error
 	return db.withReader(ctx, func(r *session) error { return body(autonomous{r}) })
 }
 
-// peek is answered by a reader where somebody is writing.
+// peek is answered by a reader while a caller is writing.
 func (db *sqlite) peek(ctx context.Context, body func(r queryer) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -341,7 +335,7 @@ func sqliteError(err error) error {
 	return err
 }
 
-// coded says whether somebody has already said what err is.
+// coded says whether err has a code already.
 func coded(err error) bool {
 	_, is := errors.AsType[*ktrdr.Error](err)
 	_, refused := errors.AsType[*ktrdr.TransitionError](err)

@@ -13,7 +13,7 @@ import (
 
 // A sweep looks first, without locks, and then changes what it saw in batches:
 // it locks the trees and repeats in the WHERE of each update everything it
-// decided on, so that a worker that spoke up in between is left alone.
+// decided on, so that the operation of a worker that reported meanwhile stays.
 
 // found is an operation that a sweep is to treat.
 type found struct {
@@ -104,8 +104,10 @@ var loseHolderArgs = []any{
 
 const messageRequeued = "Backend restarted - requeued"
 
-// recoverHeld treats what dead backends ran in process, by policy. Dead are
-// those without a row, and those who have been silent for so long.
+func (s *Store) restartsInChild(t ktrdr.Type) bool { return s.types[t].Restart == ktrdr.RestartInChild }
+
+// recoverHeld treats what dead backends ran in process, by policy. A backend is dead
+// if it has no row or was silent for that time.
 func (s *Store) recoverHeld(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPolicy, silence time.Duration, r *ktrdr.Recovered) error {
 	abandoned := func(from int) (string, []any) {
 		return fmt.Sprintf(`has_plan = 0 AND held_by <> '' AND held_by <> $%d AND %s AND NOT EXISTS (
@@ -116,7 +118,7 @@ func (s *Store) recoverHeld(ctx context.Context, b ktrdr.Backend, p ktrdr.Recove
 	return s.treat(ctx, where, args, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
 		var resume, fail []found
 		for _, f := range all {
-			if !p.FailLocal && slices.Contains(p.Requeue, f.kind) {
+			if !p.FailLocal && s.restartsInChild(f.kind) {
 				resume = append(resume, f)
 			} else {
 				fail = append(fail, f)

@@ -16,9 +16,9 @@ import (
 // A checkpoint's row holds its slots: for each channel the version and the
 // hash of the value. The values themselves are in thread_values, once for each
 // namespace, channel, version and hash, and live until the thread goes or a
-// pruning finds that no slot names them. Whoever adds to a thread or takes from
-// it holds the thread's row in threads, so that a value about to be carried
-// over cannot go meanwhile.
+// pruning finds that no slot names them. A transaction that adds to a thread or
+// deletes from it locks the thread's row in threads, so that a value about to be
+// inherited is not deleted meanwhile.
 type threads struct{ store *Store }
 
 // Saver keeps the checkpoints of other programs.
@@ -62,18 +62,22 @@ const (
 	upsertThreadCheckpoint query = `INSERT INTO checkpoints
 			(tenant, thread_id, ns, id, parent_id, put_at, format, run_id, slots, metadata, checkpoint)
 		VALUES ($1, $2, $3, $4, $5, {now}, $6, $7, $8, $9, $10)
-		ON CONFLICT (tenant, thread_id, ns, id) DO UPDATE SET parent_id = EXCLUDED.parent_id, put_at = EXCLUDED.put_at,
-			format = EXCLUDED.format, run_id = EXCLUDED.run_id, slots = EXCLUDED.slots,
-			metadata = EXCLUDED.metadata, checkpoint = EXCLUDED.checkpoint`
+		` + orReplacePoint
 
-	// The first write of an index wins, so that a replay changes nothing; of a
-	// special one, whose index is negative, the last.
+	orReplacePoint = `ON CONFLICT (tenant, thread_id, ns, id) DO UPDATE SET parent_id = EXCLUDED.parent_id, put_at = EXCLUDED.put_at,
+		format = EXCLUDED.format, run_id = EXCLUDED.run_id, slots = EXCLUDED.slots,
+		metadata = EXCLUDED.metadata, checkpoint = EXCLUDED.checkpoint`
+
 	insertWrite query = `INSERT INTO checkpoint_writes
 			(tenant, thread_id, ns, checkpoint_id, task, idx, path, channel, type, bytes)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-		ON CONFLICT (tenant, thread_id, ns, checkpoint_id, task, idx) DO UPDATE
-			SET path = EXCLUDED.path, channel = EXCLUDED.channel, type = EXCLUDED.type, bytes = EXCLUDED.bytes
-			WHERE EXCLUDED.idx < 0`
+		` + orReplaceWrite
+
+	// The first write of an index wins, so that a replay changes nothing; of a
+	// special one, whose index is negative, the last.
+	orReplaceWrite = `ON CONFLICT (tenant, thread_id, ns, checkpoint_id, task, idx) DO UPDATE
+		SET path = EXCLUDED.path, channel = EXCLUDED.channel, type = EXCLUDED.type, bytes = EXCLUDED.bytes
+		WHERE EXCLUDED.idx < 0`
 )
 
 // Put implements thread.Saver.
@@ -154,9 +158,8 @@ func expectLatest(ctx context.Context, t *tx, d thread.ParsedPut) error {
 	if d.Latest == nil {
 		return nil
 	}
-	var latest string
-	err := t.row(ctx, selectLatest, d.Ref.Tenant, d.Ref.Thread, d.Ref.NS).Scan(&latest)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	latest, _, err := optionalRow(scanValue[string](t.row(ctx, selectLatest, d.Ref.Tenant, d.Ref.Thread, d.Ref.NS)))
+	if err != nil {
 		return err
 	}
 	return d.CheckLatest(latest)
@@ -164,12 +167,8 @@ func expectLatest(ctx context.Context, t *tx, d thread.ParsedPut) error {
 
 // scanSlots reads the slots of one row; nil when there is no row.
 func scanSlots(row scanner) (slots, error) {
-	var text string
-	err := row.Scan(&text)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
+	text, found, err := optionalRow(scanValue[string](row))
+	if !found {
 		return nil, err
 	}
 	return decodeSlots(text)
@@ -187,16 +186,10 @@ func adopt(ctx context.Context, t *tx, d thread.ParsedPut, all slots, left []str
 	}
 	for _, channel := range left {
 		all.Adopt(channel, before, func(channel, version string) (h ktrdr.Hash, ok bool) {
-			var found []byte
-			switch e := t.row(ctx, selectFirstSeen, r.Tenant, r.Thread, r.NS, channel, version).Scan(&found); {
-			case errors.Is(e, sql.ErrNoRows):
-				return h, false
-			case e != nil:
-				err = errors.Join(err, e)
-				return h, false
-			}
-			copy(h[:], found)
-			return h, true
+			hash, ok, e := optionalRow(scanValue[[]byte](t.row(ctx, selectFirstSeen, r.Tenant, r.Thread, r.NS, channel, version)))
+			err = errors.Join(err, e)
+			copy(h[:], hash)
+			return h, ok
 		})
 	}
 	return err

@@ -25,16 +25,12 @@ const (
 			(tenant, thread_id, ns, id, parent_id, put_at, format, run_id, slots, metadata, checkpoint)
 		SELECT tenant, CAST($3 AS TEXT), ns, id, parent_id, {now}, format, run_id, slots, metadata, checkpoint
 		FROM checkpoints WHERE tenant = $1 AND thread_id = $2
-		ON CONFLICT (tenant, thread_id, ns, id) DO UPDATE SET parent_id = EXCLUDED.parent_id, put_at = EXCLUDED.put_at,
-			format = EXCLUDED.format, run_id = EXCLUDED.run_id, slots = EXCLUDED.slots,
-			metadata = EXCLUDED.metadata, checkpoint = EXCLUDED.checkpoint`
+		` + orReplacePoint
 	copyWrites query = `INSERT INTO checkpoint_writes
 			(tenant, thread_id, ns, checkpoint_id, task, idx, path, channel, type, bytes)
 		SELECT tenant, CAST($3 AS TEXT), ns, checkpoint_id, task, idx, path, channel, type, bytes
 		FROM checkpoint_writes WHERE tenant = $1 AND thread_id = $2
-		ON CONFLICT (tenant, thread_id, ns, checkpoint_id, task, idx) DO UPDATE
-			SET path = EXCLUDED.path, channel = EXCLUDED.channel, type = EXCLUDED.type, bytes = EXCLUDED.bytes
-			WHERE EXCLUDED.idx < 0`
+		` + orReplaceWrite
 )
 
 // CopyThread implements thread.Saver. It is one transaction, so that the copy

@@ -78,15 +78,11 @@ func pointsAt(ctx context.Context, q queryer, tenant string, where space, ids []
 }
 
 // History implements thread.Saver.
-func (s threads) History(ctx context.Context, ref thread.Ref, channels []string) (histories map[string]thread.ChannelHistory, err error) {
+func (s threads) History(ctx context.Context, ref thread.Ref, channels []string) (map[string]thread.ChannelHistory, error) {
 	if err := thread.CheckHistory(ref, channels); err != nil {
 		return nil, err
 	}
-	err = s.store.read(ctx, func(r queryer) (err error) {
-		histories, err = historyOf(ctx, r, ref, channels)
-		return err
-	})
-	return histories, err
+	return inRead(ctx, s.store.read, func(r queryer) (map[string]thread.ChannelHistory, error) { return historyOf(ctx, r, ref, channels) })
 }
 
 func historyOf(ctx context.Context, r queryer, ref thread.Ref, channels []string) (map[string]thread.ChannelHistory, error) {

@@ -49,17 +49,13 @@ func scanLease(row scanner, before ...any) (thread.Lease, error) {
 // lockLease locks a thread and returns its live lease; false when there is no
 // such thread.
 func lockLease(ctx context.Context, t *tx, tenant, threadID string) (held thread.Lease, known bool, err error) {
-	held, err = scanLease(t.row(ctx, selectLease, tenant, threadID))
-	if errors.Is(err, sql.ErrNoRows) {
-		return held, false, nil
-	}
-	return held, true, err
+	return optionalRow(scanLease(t.row(ctx, selectLease, tenant, threadID)))
 }
 
 // lockForWrite locks a thread, making it when it is new, unless a lease forbids it.
 func lockForWrite(ctx context.Context, t *tx, tenant, threadID string, given *thread.LeaseToken) error {
 	held, known, err := lockLease(ctx, t, tenant, threadID)
-	if err == nil && !known { // somebody may lease it at this moment, so it is looked at again
+	if err == nil && !known { // another client may lease it at this moment, so it is read again
 		if _, err := t.exec(ctx, openThread, tenant, threadID); err != nil {
 			return err
 		}
@@ -77,28 +73,21 @@ func (s threads) Lease(ctx context.Context, r thread.LeaseRequest) (thread.Lease
 	if err != nil {
 		return thread.Lease{}, err
 	}
-	lease := thread.Lease{Holder: r.Holder}
-	err = s.store.write(ctx, normal, func(t *tx) error {
-		var until int64
-		var err error
+	return inWrite(ctx, s.store, func(t *tx) (thread.Lease, error) {
+		lease := thread.Lease{Holder: r.Holder}
+		text, args := takeLease, []any{r.Tenant, r.Thread, r.Holder, ttl.Microseconds(), s.store.token.Load()}
 		if r.Token != 0 {
-			err = t.row(ctx, renewLease, r.Tenant, r.Thread, r.Holder, r.Token, ttl.Microseconds()).Scan(&lease.Token, &until)
-		} else {
-			err = t.row(ctx, takeLease, r.Tenant, r.Thread, r.Holder, ttl.Microseconds(), s.store.token.Load()).Scan(&lease.Token, &until)
+			text, args = renewLease, []any{r.Tenant, r.Thread, r.Holder, r.Token, ttl.Microseconds()}
+		}
+		err := t.row(ctx, text, args...).Scan(&lease.Token, (*moment)(&lease.Expires))
+		if errors.Is(err, sql.ErrNoRows) {
+			return lease, refuseLease(ctx, t, r)
 		}
 		if err == nil && lease.Token > s.store.token.Load() {
 			s.store.token.Store(lease.Token)
 		}
-		if errors.Is(err, sql.ErrNoRows) {
-			return refuseLease(ctx, t, r)
-		}
-		lease.Expires = instant(until)
-		return err
+		return lease, err
 	})
-	if err != nil {
-		return thread.Lease{}, err
-	}
-	return lease, nil
 }
 
 // refuseLease says why there is no lease to be had.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/thread"
@@ -50,14 +49,12 @@ func (s threads) GetTuple(ctx context.Context, ref thread.Ref) (thread.Tuple, er
 	if tuple, ok, err := s.getAlone(ctx, ref); ok || err != nil {
 		return tuple, err
 	}
-	var tuples []thread.Tuple
-	err := s.store.read(ctx, func(r queryer) error {
+	tuples, err := inRead(ctx, s.store.read, func(r queryer) ([]thread.Tuple, error) {
 		p, err := findPoint(ctx, r, ref)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		tuples, err = tuplesOf(ctx, r, ref.Tenant, []point{p})
-		return err
+		return tuplesOf(ctx, r, ref.Tenant, []point{p})
 	})
 	if err != nil {
 		return thread.Tuple{}, err
@@ -194,34 +191,27 @@ func nextPoints(ctx context.Context, r queryer, q thread.Query, filter thread.Fi
 // pointsQuery writes the statement for one page. Values are arguments; of the
 // query only its shape gets into the text.
 func pointsQuery(q thread.Query, filter thread.Filter, after *point) (query, []any) {
-	args := []any{q.Tenant}
-	arg := adder(&args)
-	where := []string{"c.tenant = $1"}
+	var c conditions
+	c.add("c.tenant = ?", q.Tenant)
 	if q.Thread != nil {
-		where = append(where, "c.thread_id = "+arg(*q.Thread))
+		c.add("c.thread_id = ?", *q.Thread)
 	} else {
-		where = append(where, "c.put_at > 0") // the index's own words
+		c.add("c.put_at > 0") // the index's own words
 	}
 	if q.NS != nil {
-		where = append(where, "c.ns = "+arg(*q.NS))
+		c.add("c.ns = ?", *q.NS)
 	}
-	if q.Checkpoint != "" {
-		where = append(where, "c.id = "+arg(q.Checkpoint))
-	}
-	if q.Before != "" {
-		where = append(where, "c.id < "+arg(q.Before))
-	}
+	c.when(q.Checkpoint != "", "c.id = ?", q.Checkpoint)
+	c.when(q.Before != "", "c.id < ?", q.Before)
 	if run, ok := filter.Run(); ok {
-		where = append(where, "c.run_id IS NOT NULL AND c.run_id = "+arg(run))
+		c.add("c.run_id IS NOT NULL AND c.run_id = ?", run)
 	}
 	if after != nil {
-		where = append(where, "(c.id, c.thread_id, c.ns) < ("+arg(after.id)+", "+arg(after.thread)+", "+arg(after.ns)+")")
+		c.add("(c.id, c.thread_id, c.ns) < (?, ?, ?)", after.id, after.thread, after.ns)
 	}
 	size := listPage
 	if q.Limit != nil && len(filter) == 0 {
 		size = min(size, *q.Limit)
 	}
-	text := "SELECT " + pointColumns + " FROM checkpoints c WHERE " + strings.Join(where, " AND ") +
-		" ORDER BY c.id DESC, c.thread_id DESC, c.ns DESC LIMIT " + arg(size)
-	return query(text), args
+	return c.page(pointColumns+" FROM checkpoints c", " ORDER BY c.id DESC, c.thread_id DESC, c.ns DESC", size)
 }

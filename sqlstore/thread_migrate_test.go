@@ -34,7 +34,7 @@ func TestOpen_MovesTheValuesOfOlderThreads(t *testing.T) {
 	value := func(text string) thread.Value { return thread.Value{Type: "json", Bytes: []byte(text)} }
 	shared, own := value(`"shared"`), value(`"own"`)
 	blob := thread.BlobValue("json", ktrdr.Artifact{Name: "value", SHA256: ktrdr.Hash{7}, Size: 70_000})
-	lost := value("nobody has it any more")
+	lost := value("no slot has it any more")
 	for name, url := range map[string]func(testing.TB) string{"SQLite": sqlitePath, "PostgreSQL": pgtest.URL} {
 		t.Run(name, func(t *testing.T) {
 			where := url(t)

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 
 	"github.com/ktrdr/ktrdr/thread"
@@ -96,9 +94,9 @@ func deletePoints(ctx context.Context, t *tx, ref thread.Ref, ids []string) erro
 	return nil
 }
 
-// trimAtMost is how many checkpoints of a namespace are searched for values
-// that nobody holds any more. Where more are left, their values stay until the
-// thread is pruned or deleted.
+// trimAtMost is how many checkpoints of a namespace are searched for values that no
+// slot holds any more. Where more are left, their values stay until the thread is
+// pruned or deleted.
 const trimAtMost = 2000
 
 const (
@@ -128,7 +126,7 @@ func trimValues(ctx context.Context, t *tx, ref thread.Ref) (done bool, err erro
 			}
 		}
 	}
-	most := len(held) + removeAtOnce // among so many there are enough, or all, that nobody holds
+	most := len(held) + removeAtOnce // among these are enough, or all, that no slot holds
 	values, err := collect(ctx, t, func(row scanner) (v seenValue, err error) {
 		var hash []byte
 		err = row.Scan(&v.channel, &v.version, &hash)
@@ -197,12 +195,8 @@ const (
 // deleteSomeOfRun says of which namespace it deleted, if the run had any.
 func deleteSomeOfRun(ctx context.Context, t *tx, tenant, run string) (ref thread.Ref, found bool, err error) {
 	ref.Tenant = tenant
-	err = t.row(ctx, selectRunSpace, tenant, run).Scan(&ref.Thread, &ref.NS)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ref, false, nil
-	}
-	if err != nil {
-		return ref, false, err
+	if err := t.row(ctx, selectRunSpace, tenant, run).Scan(&ref.Thread, &ref.NS); err != nil {
+		return ref, false, ifNoRow(err, nil)
 	}
 	if _, err := firstColumn(ctx, t, touchThread, tenant, ref.Thread); err != nil {
 		return ref, false, err

@@ -139,8 +139,8 @@ func tuplesOf(ctx context.Context, q queryer, tenant string, points []point) ([]
 	return tuples, nil
 }
 
-// tuple joins what was read. Each value that it takes is lent: whoever takes it
-// after that gets a copy.
+// tuple joins what was read. Each value that it takes is lent: the next tuple that
+// takes it gets a copy.
 func (p point) tuple(values map[valueAt]thread.Value, lent map[valueAt]bool, writes map[at][]thread.PendingWrite) thread.Tuple {
 	t := thread.Tuple{
 		Thread: p.thread, NS: p.ns, ID: p.id, Parent: p.parent, Checkpoint: p.checkpoint, Metadata: p.metadata,
@@ -199,18 +199,16 @@ const (
 func readWrites(ctx context.Context, q queryer, text, tenant string, where space, ids []string, into map[at][]thread.PendingWrite) error {
 	for some := range slices.Chunk(distinct(ids), keysAtOnce) {
 		list, args := padded(4, some, func(id string) any { return id })
-		rows, err := q.rows(ctx, query(fmt.Sprintf(text, list)), slices.Concat([]any{tenant, where.thread, where.ns}, args)...)
-		type one struct {
-			id string
-			thread.PendingWrite
-		}
-		writes, err := gather(rows, err, fields(func(w *one) []any { return []any{&w.id, &w.Task, &w.Channel, &w.Value.Type, &w.Value.Bytes} }))
+		err := eachRow(ctx, q, func(row scanner) error {
+			var w thread.PendingWrite
+			key := at{space: where}
+			err := row.Scan(&key.id, &w.Task, &w.Channel, &w.Value.Type, &w.Value.Bytes)
+			w.Value.Bytes = notNil(w.Value.Bytes)
+			into[key] = append(into[key], w)
+			return err
+		}, query(fmt.Sprintf(text, list)), slices.Concat([]any{tenant, where.thread, where.ns}, args)...)
 		if err != nil {
 			return err
-		}
-		for _, w := range writes {
-			w.Value.Bytes = notNil(w.Value.Bytes)
-			into[at{where, w.id}] = append(into[at{where, w.id}], w.PendingWrite)
 		}
 	}
 	return nil

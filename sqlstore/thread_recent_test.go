@@ -29,7 +29,7 @@ func TestRecent_ForgetsWhatIsOldAndUnused(t *testing.T) {
 		}
 	}
 	if _, ok := r.find(unused); ok {
-		t.Error("a value that nobody asked for is kept for ever")
+		t.Error("a value that was not asked for is kept for ever")
 	}
 	held := 0
 	for _, generation := range []map[ktrdr.Hash]thread.Value{r.young, r.older} {

@@ -9,19 +9,14 @@ import (
 	"github.com/ktrdr/ktrdr/thread"
 )
 
-// removeAtOnce is how many rows one transaction deletes at most: nobody waits
-// long for a deletion, however large. What is smaller goes at once.
+// removeAtOnce is how many rows one transaction deletes at most, so that no other
+// waits long for it.
 const removeAtOnce = 500
 
 // untilDone repeats a bounded transaction until it says that it is done.
 func (s threads) untilDone(ctx context.Context, body func(t *tx) (done bool, err error)) error {
 	for {
-		var done bool
-		err := s.store.write(ctx, normal, func(t *tx) (err error) {
-			done, err = body(t)
-			return err
-		})
-		if err != nil || done {
+		if done, err := inWrite(ctx, s.store, body); err != nil || done {
 			return err
 		}
 	}
@@ -70,8 +65,8 @@ var threadTables = []struct {
 	{"thread_values", []string{"ns", "channel", "version", "hash"}},
 }
 
-// removeThread deletes at most so many rows of a thread, in each namespace the
-// oldest checkpoints first, and says how many; fewer than allowed means all.
+// removeThread deletes at most that number of rows of a thread, in each namespace
+// the oldest checkpoints first, and returns how many; fewer than most means all.
 func removeThread(ctx context.Context, t *tx, tenant, threadID string, most int64) (removed int64, err error) {
 	if _, err := firstColumn(ctx, t, touchThread, tenant, threadID); err != nil {
 		return 0, err
@@ -109,15 +104,4 @@ func removeFrom(ctx context.Context, t *tx, table string, key []string, tenant, 
 		return 0, err
 	}
 	return t.exec(ctx, query(`DELETE FROM `+table+where), args...)
-}
-
-// firstColumn reads a column of text.
-func firstColumn(ctx context.Context, r queryer, q query, args ...any) ([]string, error) {
-	rows, err := r.rows(ctx, q, args...)
-	return gather(rows, err, scanText)
-}
-
-func scanText(row scanner) (text string, err error) {
-	err = row.Scan(&text)
-	return text, err
 }

@@ -89,17 +89,15 @@ const sizesOfWrites = `SELECT checkpoint_id, channel, type, LENGTH(bytes) FROM c
 func writeSizes(ctx context.Context, q queryer, tenant string, where space, ids []string, writes, sends map[at]int64) error {
 	for some := range slices.Chunk(distinct(ids), keysAtOnce) {
 		list, args := padded(4, some, func(id string) any { return id })
-		_, err := collect(ctx, q, func(row scanner) (none struct{}, err error) {
+		err := eachRow(ctx, q, func(row scanner) error {
 			var id, channel, kind string
 			var length int64
-			if err = row.Scan(&id, &channel, &kind, &length); err != nil {
-				return none, err
-			}
+			err := row.Scan(&id, &channel, &kind, &length)
 			writes[at{where, id}] += sizeOf(kind, length)
 			if channel == thread.SendsChannel {
 				sends[at{where, id}] += sizeOf(kind, length)
 			}
-			return none, nil
+			return err
 		}, query(fmt.Sprintf(sizesOfWrites, list)), slices.Concat([]any{tenant, where.thread, where.ns}, args)...)
 		if err != nil {
 			return err

@@ -109,13 +109,11 @@ func lookUp[T any](ctx context.Context, q queryer, texts *[7]query, tenant strin
 			for len(args) < cap(args) { // no channel has this name
 				args = append(args, "", "", []byte{})
 			}
-			_, err := collect(ctx, q, func(row scanner) (none struct{}, err error) {
+			err := eachRow(ctx, q, func(row scanner) error {
 				var n int
 				one, err := scan(row, &n)
-				if err == nil {
-					found[valueAt{where, some[n]}] = one
-				}
-				return none, err
+				found[valueAt{where, some[n]}] = one
+				return err
 			}, texts[size], args...)
 			if err != nil {
 				return nil, err

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -28,13 +26,11 @@ func (s *Store) AddToken(ctx context.Context, k ktrdr.Token) error {
 	if k.ID == "" || !storable(k.ID, 255) || !storable(k.Name, 255) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a token needs an id, and neither it nor the name may be over 255 bytes of text")
 	}
-	return s.write(ctx, normal, func(t *tx) error {
-		n, err := t.exec(ctx, insertToken, k.ID, k.Name, k.Scope, k.Hash.String())
-		if err == nil && n == 0 {
-			return ktrdr.Errorf(ktrdr.CodeConflict, "token %s exists already", k.ID)
-		}
-		return err
-	})
+	n, err := s.exec(ctx, insertToken, k.ID, k.Name, k.Scope, k.Hash.String())
+	if err == nil && n == 0 {
+		err = ktrdr.Errorf(ktrdr.CodeConflict, "token %s exists already", k.ID)
+	}
+	return err
 }
 
 // Tokens implements ktrdr.Store; the revoked ones are among them.
@@ -49,23 +45,18 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 	if !storable(id, 255) {
 		return missing
 	}
-	return s.write(ctx, normal, func(t *tx) error {
-		n, err := t.exec(ctx, revokeOne, id)
-		if err == nil && n == 0 {
-			return missing
-		}
-		return err
-	})
+	n, err := s.exec(ctx, revokeOne, id)
+	if err == nil && n == 0 {
+		return missing
+	}
+	return err
 }
 
 // TokenByHash implements ktrdr.Store. CodeNotFound when there is none, or it
 // is revoked.
-func (s *Store) TokenByHash(ctx context.Context, h ktrdr.Hash) (k ktrdr.Token, err error) {
-	k, err = readRow(ctx, s, scanToken, selectTokenByHash, h.String())
-	if errors.Is(err, sql.ErrNoRows) {
-		err = ktrdr.Errorf(ktrdr.CodeNotFound, "there is no such token, or it was revoked")
-	}
-	return k, err
+func (s *Store) TokenByHash(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, error) {
+	k, err := readRow(ctx, s, scanToken, selectTokenByHash, h.String())
+	return k, ifNoRow(err, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no such token, or it was revoked"))
 }
 
 var scanToken = fields(func(k *ktrdr.Token) []any {

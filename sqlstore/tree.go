@@ -9,11 +9,11 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// A tree is changed by one transaction at a time: on PostgreSQL whoever may
-// touch more than one of its rows locks its root first, and whoever touches
-// several trees locks their roots in the order of their ids. Claims, saves and
-// reports touch single rows, or pass over locked ones, and need no such lock.
-// So no two transactions ever wait for each other.
+// A tree is changed by one transaction at a time. On PostgreSQL a transaction that
+// may touch more than one of its rows locks its root first; one that touches several
+// trees locks their roots in the order of their ids. Claims, saves and reports touch
+// single rows, or pass over locked ones, and need no such lock. So no two
+// transactions ever wait for each other.
 
 const (
 	lockRoot  query = `SELECT id FROM operations WHERE id = (SELECT root_id FROM operations WHERE id = $1) {lock}`
@@ -35,7 +35,7 @@ func (s *Store) lockTrees(ctx context.Context, t *tx, roots []ktrdr.OperationID)
 		return nil
 	}
 	values, args := rowsOf(1, distinct(roots), []string{"TEXT"}, func(id ktrdr.OperationID) []any { return []any{id} })
-	_, err := collect(ctx, t, scanID, query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
+	_, err := collect(ctx, t, scanValue[ktrdr.OperationID], query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
 	return err
 }
 
@@ -73,7 +73,7 @@ const cancelTree query = `WITH RECURSIVE tree(id, level) AS (
 
 // cancelFrom makes Step's Cancel transition for every open operation of the
 // tree below id, with or without id itself, and returns what it reached, the
-// deepest first, and whom to ask about it.
+// deepest first, and the parents to ask about it.
 func cancelFrom(ctx context.Context, t *tx, id ktrdr.OperationID, belowOnly bool, reason string) ([]operationRow, []ask, error) {
 	reached, err := collect(ctx, t, scanOperation, cancelTree, id, bit(belowOnly), ktrdr.CleanText(reason), cancelledFailure)
 	if err != nil {
@@ -96,4 +96,44 @@ func cancelFrom(ctx context.Context, t *tx, id ktrdr.OperationID, belowOnly bool
 		}
 	}
 	return reached, slices.Compact(asks), nil
+}
+
+// Cancel implements ktrdr.Operations. The lock on the tree keeps the operation
+// from ending between the look and the update.
+func (s *Store) Cancel(ctx context.Context, id ktrdr.OperationID, reason string) (ktrdr.Operation, []ktrdr.OperationID, error) {
+	if !id.Valid() {
+		return ktrdr.Operation{}, nil, notFound(id)
+	}
+	var op operationRow
+	var reached []operationRow
+	err := s.write(ctx, normal, func(t *tx) error {
+		if err := s.lockTree(ctx, t, id); err != nil {
+			return err
+		}
+		target, err := load(ctx, t, id)
+		if err != nil {
+			return err
+		}
+		if target.Status.Terminal() {
+			return refusal(ctx, t, id, ktrdr.Act{Input: ktrdr.Cancel})
+		}
+		var asks []ask
+		if reached, asks, err = cancelFrom(ctx, t, id, false, reason); err != nil {
+			return err
+		}
+		if err := s.settle(ctx, t, asks...); err != nil {
+			return err
+		}
+		op, err = load(ctx, t, id)
+		return err
+	})
+	if err != nil {
+		return ktrdr.Operation{}, nil, err
+	}
+	ids := make([]ktrdr.OperationID, len(reached))
+	for i, op := range reached {
+		ids[i] = op.ID
+	}
+	slices.Reverse(ids) // from the top
+	return op.Operation, ids, nil
 }

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -14,16 +13,15 @@ func (s *Store) TrialPoints(ctx context.Context, q ktrdr.TrialQuery) ([]ktrdr.Tr
 	if err := checkTrialQuery(q); err != nil {
 		return nil, err
 	}
-	var args []any
-	arg := adder(&args)
-	where := append([]string{"t.main = 1"}, trialConditions(q, "t", arg)...)
-	points, err := readAll(ctx, s, scanTrialPoint, query(`SELECT t.operation_id, o.status, o.rung, t.sharpe, t.sharpe_z,
-			COALESCE(l.ended, 0), COALESCE(l.claim, 0)
+	var c conditions
+	c.add("t.main = 1")
+	c.ofTrials(q, "t.")
+	text, args := c.page(`t.operation_id, o.status, o.rung, t.sharpe, t.sharpe_z, COALESCE(l.ended, 0), COALESCE(l.claim, 0)
 		FROM trials AS t JOIN operations AS o ON o.id = t.operation_id
 		LEFT JOIN (SELECT research_id, MAX(claim) AS claim, MAX(CASE WHEN ended_at IS NULL THEN 0 ELSE 1 END) AS ended
-			FROM looks WHERE kind = 'confirmation' AND research_id <> '' GROUP BY research_id) AS l ON l.research_id = t.operation_id
-		WHERE `+strings.Join(where, " AND ")+`
-		ORDER BY t.created_at DESC, t.market_id DESC, t.key DESC LIMIT `+arg(ktrdr.MostTrialPoints)), args...)
+			FROM looks WHERE kind = 'confirmation' AND research_id <> '' GROUP BY research_id) AS l ON l.research_id = t.operation_id`,
+		" ORDER BY t.created_at DESC, t.market_id DESC, t.key DESC", ktrdr.MostTrialPoints)
+	points, err := readAll(ctx, s, scanTrialPoint, text, args...)
 	slices.Reverse(points)
 	return points, err
 }

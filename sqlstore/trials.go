@@ -20,23 +20,22 @@ const (
 		t.cheap_costs, t.unaided, t.result_hash,
 		(SELECT MAX(of_m.trials) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
 		(SELECT MAX(of_m.looks) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
-		COALESCE(l.operation_id, ''), COALESCE(l.ended_at, 0), COALESCE(l.claim, 0), l.adjusted_p
+		COALESCE(l.operation_id, ''), CASE WHEN l.ended_at IS NULL THEN 0 ELSE 1 END, COALESCE(l.claim, 0), l.adjusted_p
 	FROM `
 	joinRest = ` JOIN operations AS o ON o.id = t.operation_id LEFT JOIN looks AS l ON l.key = (SELECT first.key FROM looks AS first
 			WHERE first.research_id = t.operation_id AND first.research_id <> '' AND first.kind = 'confirmation'
 			ORDER BY first.reserved_at, first.key LIMIT 1)`
 )
 
-func scanTrial(row scanner) (t ktrdr.Trial, err error) {
-	var looked int64
-	err = row.Scan(&t.Market, &t.Key, &t.Operation, &t.Type, &t.Run, &t.Generation, &t.Index, &t.Symbols, &t.Timeframes,
+var scanTrial = fields(func(t *ktrdr.Trial) []any {
+	return []any{
+		&t.Market, &t.Key, &t.Operation, &t.Type, &t.Run, &t.Generation, &t.Index, &t.Symbols, &t.Timeframes,
 		fromBit(&t.MadeUp), (*moment)(&t.CreatedAt), &t.Status, &t.Rung, &t.Strategy,
 		&t.Sharpe, &t.SharpeZ, &t.Alpha, &t.AlphaZ, &t.NetReturn, &t.MaxDrawdown, &t.Trades,
 		(*boolean)(&t.CheapCosts), (*boolean)(&t.Unaided), (*digest)(&t.Hash),
-		&t.MarketTrials, &t.MarketLooks, &t.Look, &looked, (*boolean)(&t.Claim), &t.Adjusted)
-	t.LookEnded = looked != 0
-	return t, err
-}
+		&t.MarketTrials, &t.MarketLooks, &t.Look, (*boolean)(&t.LookEnded), (*boolean)(&t.Claim), &t.Adjusted,
+	}
+})
 
 func optionalBool(x sql.NullBool) *bool {
 	if !x.Valid {
@@ -56,8 +55,8 @@ func optionalBit(x *bool) any {
 // Trials implements ktrdr.Markets.
 func (s *Store) Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage, error) {
 	q.Limit = cmp.Or(q.Limit, defaultPage)
-	if q.Limit < 1 || q.Limit > largestPage {
-		return ktrdr.TrialPage{}, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+	if err := checkLimit(q.Limit); err != nil {
+		return ktrdr.TrialPage{}, err
 	}
 	if err := checkTrialQuery(q); err != nil {
 		return ktrdr.TrialPage{}, err
@@ -94,61 +93,41 @@ func checkTrialQuery(q ktrdr.TrialQuery) error {
 // trialsQuery writes the statement of a page and one trial more. What is known of
 // them is looked up for the page alone.
 func trialsQuery(q ktrdr.TrialQuery) (query, []any, error) {
-	var args []any
-	arg := adder(&args)
-	where := append([]string{"t.main = 1"}, trialConditions(q, "t", arg)...)
+	var c conditions
+	c.add("t.main = 1")
+	c.ofTrials(q, "t.")
 	if q.Cursor != "" {
 		at, name, err := parsePlace(q.Cursor)
 		market, key, found := strings.Cut(name, " ")
 		if err != nil || !found {
-			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %q is not one this server gave; begin without a cursor", clip(q.Cursor))
+			return "", nil, badCursor(q.Cursor)
 		}
-		where = append(where, "(t.created_at, t.market_id, t.key) < ("+arg(at)+", "+arg(market)+", "+arg(key)+")")
+		c.add("(t.created_at, t.market_id, t.key) < (?, ?, ?)", at, market, key)
 	}
 	const order = " ORDER BY t.created_at DESC, t.market_id DESC, t.key DESC"
-	page := "SELECT * FROM trials AS t WHERE " + strings.Join(where, " AND ") + order + " LIMIT " + arg(q.Limit+1)
-	return query(selectTrialColumns + "(" + page + ") AS t JOIN markets AS m ON m.id = t.market_id" + joinRest + order), args, nil
+	page, args := c.page("* FROM trials AS t", order, q.Limit+1)
+	return selectTrialColumns + "(" + page + ") AS t JOIN markets AS m ON m.id = t.market_id" + joinRest + order, args, nil
 }
 
 // marketNow is the id of a market, or of the market that it was merged into.
-func marketNow(id string) string {
-	return "(SELECT COALESCE(merged_into, id) FROM markets WHERE id = " + id + ")"
-}
+const marketNow = "(SELECT COALESCE(merged_into, id) FROM markets WHERE id = ?)"
 
-// trialConditions are those of a query, on the table under a name.
-func trialConditions(q ktrdr.TrialQuery, table string, arg func(any) string) (where []string) {
-	column := func(name string) string { return table + "." + name }
+// ofTrials adds the conditions of a query, on columns with a prefix.
+func (c *conditions) ofTrials(q ktrdr.TrialQuery, table string) {
 	// LIKE would not tell small letters from capital ones on SQLite.
-	has := func(name, word string) string {
-		words := "' ' || " + column(name) + " || ' '"
-		return "replace(" + words + ", " + arg(" "+word+" ") + ", '') <> " + words
+	has := func(column, word string) {
+		words := "' ' || " + table + column + " || ' '"
+		c.when(word != "", "replace("+words+", ?, '') <> "+words, " "+word+" ")
 	}
-	if q.Run != "" {
-		where = append(where, column("run")+" = "+arg(q.Run))
-	}
-	if q.Market != "" {
-		where = append(where, column("market_id")+" = "+marketNow(arg(q.Market)))
-	}
-	if q.Symbol != "" {
-		where = append(where, has("symbols", q.Symbol))
-	}
-	if q.Timeframe != "" {
-		where = append(where, has("timeframes", q.Timeframe))
-	}
-	if q.Type != "" {
-		where = append(where, "EXISTS (SELECT 1 FROM operations AS typed WHERE typed.id = "+column("operation_id")+
-			" AND typed.operation_type = "+arg(q.Type)+")")
-	}
-	if q.Ended {
-		where = append(where, column("ended")+" = 1")
-	}
-	if !q.Since.IsZero() {
-		where = append(where, column("ended_at")+" >= "+arg(micros(q.Since)))
-	}
-	if len(q.Of) > 0 {
-		where = append(where, column("operation_id")+" IN ("+each(distinct(q.Of), arg)+")")
-	}
-	return where
+	c.when(q.Run != "", table+"run = ?", q.Run)
+	c.when(q.Market != "", table+"market_id = "+marketNow, q.Market)
+	has("symbols", q.Symbol)
+	has("timeframes", q.Timeframe)
+	c.when(q.Type != "",
+		"EXISTS (SELECT 1 FROM operations AS typed WHERE typed.id = "+table+"operation_id AND typed.operation_type = ?)", q.Type)
+	c.when(q.Ended, table+"ended = 1")
+	c.when(!q.Since.IsZero(), table+"ended_at >= ?", micros(q.Since))
+	in(c, table+"operation_id", q.Of)
 }
 
 // A place cursor is an instant and a name, opaque to clients.
@@ -161,7 +140,11 @@ func parsePlace(s string) (int64, string, error) {
 	at, name, found := strings.Cut(string(text), " ")
 	us, err2 := strconv.ParseInt(at, 10, 64)
 	if err != nil || err2 != nil || !found || !storable(name, 512) {
-		return 0, "", ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %q is not one this server gave; begin without a cursor", clip(s))
+		return 0, "", badCursor(s)
 	}
 	return us, name, nil
+}
+
+func badCursor(s string) error {
+	return ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %q is not one this server gave; begin without a cursor", clip(s))
 }

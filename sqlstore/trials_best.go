@@ -12,24 +12,22 @@ import (
 // one that earned and was refused by a gate. What lost is read only while there
 // are fewer trials than were asked for.
 func (s *Store) bestTrials(ctx context.Context, q ktrdr.TrialQuery) ([]ktrdr.Trial, error) {
-	best := []ktrdr.Trial{}
-	err := s.read(ctx, func(r queryer) error {
-		best = best[:0]
+	return inRead(ctx, s.read, func(r queryer) ([]ktrdr.Trial, error) {
+		best := []ktrdr.Trial{}
 		for _, sharpe := range []string{earned, lost, unknown} {
 			left := q
 			if left.Limit = q.Limit - len(best); left.Limit <= 0 {
-				return nil
+				break
 			}
 			text, args := bestQuery(left, sharpe, s.isPostgres())
 			found, err := collect(ctx, r, scanTrial, text, args...)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			best = append(best, found...)
 		}
-		return nil
+		return best, nil
 	})
-	return best, err
 }
 
 // Which trials are read, by their Sharpe ratio on the test part.
@@ -40,30 +38,32 @@ const (
 )
 
 func bestQuery(q ktrdr.TrialQuery, sharpe string, postgres bool) (query, []any) {
-	var args []any
-	arg := adder(&args)
+	var c conditions
 	if sharpe == earned {
-		return query(bestOfMarkets(q, postgres, arg)), args
+		text := c.bestOfMarkets(q, postgres)
+		return text, c.args
 	}
 	const order = " ORDER BY t.sharpe DESC NULLS LAST, t.created_at, t.market_id, t.key"
-	where := append([]string{"t.main = 1", "t.ended = 1", "t" + sharpe}, trialConditions(q, "t", arg)...)
-	page := "SELECT * FROM trials AS t WHERE " + strings.Join(where, " AND ") + order + " LIMIT " + arg(q.Limit)
-	return query(selectTrialColumns + "(" + page + ") AS t" + joinRest + order), args
+	c.add("t.main = 1 AND t.ended = 1 AND t" + sharpe)
+	c.ofTrials(q, "t.")
+	page, args := c.page("* FROM trials AS t", order, q.Limit)
+	return selectTrialColumns + "(" + page + ") AS t" + joinRest + order, args
 }
 
 // bestOfMarkets finds the best of each market among those that earned from an
 // index, market by market. The market comes first in the text: CROSS JOIN keeps
 // SQLite to that order.
-func bestOfMarkets(q ktrdr.TrialQuery, postgres bool, arg func(any) string) string {
+func (c *conditions) bestOfMarkets(q ktrdr.TrialQuery, postgres bool) query {
 	market := `merged_into IS NULL AND trials > 0`
 	if q.Market != "" {
-		market = "id = " + marketNow(arg(q.Market))
+		market = "id = " + strings.Replace(marketNow, "?", c.arg(q.Market), 1)
 		q.Market = ""
 	}
-	where := append([]string{"best.market_id = m.id", "best.main = 1", "best.ended = 1", "best" + earned}, trialConditions(q, "best", arg)...)
-	best := `SELECT best.key FROM trials AS best WHERE ` + strings.Join(where, " AND ") + `
-		ORDER BY best.score DESC NULLS LAST, best.sharpe DESC NULLS LAST, best.created_at, best.key LIMIT ` + arg(q.Limit)
-	from := `(SELECT * FROM markets WHERE ` + market + `) AS m `
+	c.add("best.market_id = m.id AND best.main = 1 AND best.ended = 1 AND best" + earned)
+	c.ofTrials(q, "best.")
+	best, _ := c.page(`best.key FROM trials AS best`,
+		` ORDER BY best.score DESC NULLS LAST, best.sharpe DESC NULLS LAST, best.created_at, best.key`, q.Limit)
+	from := `(SELECT * FROM markets WHERE ` + query(market) + `) AS m `
 	if postgres {
 		from += `CROSS JOIN LATERAL (` + best + `) AS b JOIN trials AS t ON t.market_id = m.id AND t.key = b.key`
 	} else {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite the generated part of the migrations")
@@ -61,18 +62,21 @@ func TestTriggers_AreGeneratedFromTheTransitions(t *testing.T) {
 }
 
 // eachStore runs a test on the whole schema of each database.
-func eachStore(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan, test func(t *testing.T, s *Store)) {
+func eachStore(t *testing.T, types ktrdr.Types, test func(t *testing.T, s *Store)) {
 	for name, url := range map[string]func(testing.TB) string{"SQLite": InstalledSQLite, "PostgreSQL": InstalledPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, openStore(t, url(t), plans))
+			test(t, openStore(t, url(t), types))
 		})
 	}
 }
 
-func openStore(t *testing.T, url string, plans map[ktrdr.Type]ktrdr.Plan) *Store {
+func openStore(t *testing.T, url string, types ktrdr.Types) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), Config{URL: url, Plans: plans})
+	if types == nil {
+		types = storetest.Types(nil)
+	}
+	s, err := Open(t.Context(), Config{URL: url, Types: types})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +88,7 @@ func openStore(t *testing.T, url string, plans map[ktrdr.Type]ktrdr.Plan) *Store
 	return s
 }
 
-// raw runs one statement as nobody in the program would.
+// raw runs one statement that the program never would.
 func raw(t *testing.T, s *Store, text query, args ...any) error {
 	t.Helper()
 	return s.write(t.Context(), normal, func(t2 *tx) error {

@@ -31,7 +31,7 @@ type queryer interface {
 }
 
 // execer is a queryer that also writes. Later is exec for a statement that must
-// not be refused and whose answer nobody needs: PostgreSQL is sent it with the
+// not be refused and whose answer is not needed: PostgreSQL is sent it with the
 // next statement that needs an answer, or with COMMIT, and so may tell of its
 // error only there.
 type execer interface {
@@ -62,6 +62,30 @@ func (s *Store) write(ctx context.Context, l lane, body func(t *tx) error) error
 	return s.db.write(ctx, l, body)
 }
 
+// inWrite is write for a body that returns something, which is zero beside an
+// error.
+func inWrite[T any](ctx context.Context, s *Store, body func(t *tx) (T, error)) (made T, err error) {
+	err = s.write(ctx, normal, func(t *tx) (err error) {
+		made, err = body(t)
+		return err
+	})
+	if err != nil {
+		return *new(T), err
+	}
+	return made, nil
+}
+
+// inRead is read, readOne or peek for a body that returns something.
+func inRead[T any](
+	ctx context.Context, read func(context.Context, func(queryer) error) error, body func(r queryer) (T, error),
+) (found T, err error) {
+	err = read(ctx, func(r queryer) (err error) {
+		found, err = body(r)
+		return err
+	})
+	return found, err
+}
+
 // read runs body on one consistent snapshot.
 func (s *Store) read(ctx context.Context, body func(r queryer) error) error {
 	return s.db.read(ctx, s.counted(body))
@@ -74,7 +98,7 @@ func (s *Store) readOne(ctx context.Context, body func(r queryer) error) error {
 }
 
 // peek is readOne of a few rows that have most likely just been written. On
-// SQLite it waits for its turn among those who write.
+// SQLite it waits for its turn among the writers.
 func (s *Store) peek(ctx context.Context, body func(r queryer) error) error {
 	return s.db.peek(ctx, s.counted(body))
 }

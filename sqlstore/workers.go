@@ -3,11 +3,11 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const (
@@ -60,11 +60,8 @@ func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr
 			return ktrdr.Orders{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a worker needs an id, and no text it sends may be over 255 bytes")
 		}
 	}
-	for _, kind := range w.Types {
-		if !kind.Known() {
-			return ktrdr.Orders{}, ktrdr.Errorf(ktrdr.CodeInvalid, "worker %s offers %q, which is not an operation type; the types are %s", w.ID,
-				clip(string(kind)), text.Join(ktrdr.Types))
-		}
+	if err := s.checkTypes(w.Types...); err != nil {
+		return ktrdr.Orders{}, fmt.Errorf("worker %s: %w", w.ID, err)
 	}
 	types, err := marshal(distinct(w.Types))
 	if err != nil {

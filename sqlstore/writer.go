@@ -22,10 +22,10 @@ const (
 var errClosed = ktrdr.Errorf(ktrdr.CodeUnavailable, "the store is closed")
 
 // writer is the one connection that writes to the SQLite file. A durable COMMIT
-// costs the same for one caller as for a hundred, so whoever has the turn also
-// does the work of all who wait for it: their bodies run one after the other,
-// one COMMIT follows, then all are answered. A caller who comes alone waits for
-// nobody, not even for another goroutine to wake up.
+// costs the same for one caller as for a hundred. So the caller that has the turn
+// also does the work of all that wait for it: their bodies run one after the other,
+// one COMMIT follows, then all are answered. A caller that comes alone does not
+// wait, not even for another goroutine to wake up.
 //
 // Refusals are answered after the COMMIT too: they may have been decided on
 // what a neighbour wrote, and are true only if that is.
@@ -33,7 +33,7 @@ type writer struct {
 	db     *sqlite
 	log    *slog.Logger
 	news   *news
-	turn   chan struct{} // holds whoever uses the connection and the fields below
+	turn   chan struct{} // held by the caller that uses the connection and the fields below
 	queues [2]chan *job  // by lane
 
 	conn    *session
@@ -44,7 +44,7 @@ type writer struct {
 
 	commits, answered atomic.Int64
 
-	ended chan struct{} // closed by whoever had the last turn
+	ended chan struct{} // closed by the caller that had the last turn
 
 	interpose func(commit func() error) error // a test's way to stand before and after COMMIT
 }
@@ -53,7 +53,7 @@ type writer struct {
 type job struct {
 	ctx   context.Context
 	body  func(t *tx) error
-	once  bool        // the body must not be run again, so nobody may come after it
+	once  bool        // the body must not be run again, so no other may come after it
 	taken atomic.Bool // by who has the turn, or by the caller who gave up
 	err   error       // of the body
 	woken audience
@@ -96,16 +96,15 @@ func (w *writer) last() {
 	close(w.ended)
 }
 
-// write runs body when it has its turn, or somebody else does who has. A caller
-// whose context ends before that takes the body back; after that the answer is
-// awaited, because it is near and a caller who left would not know what
-// happened.
+// write runs body when it has its turn, or another caller runs it with its own. A
+// caller whose context ends before that takes the body back. After that the answer
+// is awaited: it is near, and a caller that left would not know the result.
 func (w *writer) write(ctx context.Context, l lane, body func(t *tx) error) error {
 	return w.do(ctx, l, &job{body: body})
 }
 
-// do sees a job through. Whoever waits, be it for room in the queue, takes the
-// turn when it is free: there is nobody else who would empty the queue.
+// do sees a job through. A caller that waits, also one that waits for room in the
+// queue, takes the turn when it is free: no other goroutine empties the queue.
 func (w *writer) do(ctx context.Context, l lane, j *job) error {
 	j.ctx, j.done = ctx, make(chan error, 1)
 	queue, gone := w.queues[l], ctx.Done()
@@ -150,9 +149,9 @@ func (w *writer) unanswered(j *job) error {
 // take is true for the one who may decide about the job.
 func (j *job) take() bool { return j.taken.CompareAndSwap(false, true) }
 
-// peek runs body on the writer's connection, which has at hand what was written
-// just now: every commit makes the readers forget what they know. It is false
-// when somebody else has the turn.
+// peek runs body on the writer's connection, which has the pages that were just
+// written in its cache: every commit empties the caches of the readers. It is false
+// when another caller has the turn.
 func (w *writer) peek(body func(r queryer) error) (bool, error) {
 	select {
 	case w.turn <- struct{}{}:
@@ -166,20 +165,20 @@ func (w *writer) peek(body func(r queryer) error) (bool, error) {
 
 // lead uses the turn for a batch and gives it back.
 func (w *writer) lead(ctx context.Context) {
-	whole := false
+	finished := false
 	defer func() {
-		if whole {
+		if finished {
 			<-w.turn
 			return
 		}
-		// A body ended its goroutine, and nobody knows what is half done.
+		// A body ended its goroutine, and what it did is not known.
 		_ = w.conn.control(context.WithoutCancel(ctx), "ROLLBACK")
 		w.last()
 	}()
 	if len(w.queues[urgent])+len(w.queues[normal]) > 0 {
 		w.batch(ctx)
 	}
-	whole = true
+	finished = true
 }
 
 // next returns a job that waits already, an urgent one if there is one, or nil.

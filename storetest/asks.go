@@ -53,7 +53,7 @@ var asks = map[string]func(*lab){
 		l.askPlans(0)
 		select {
 		case <-changed:
-			l.Error("somebody was woken")
+			l.Error("a waiter was woken")
 		default:
 		}
 		same(l, "the parent", l.op(top.ID), before)

@@ -59,7 +59,7 @@ var breakers = map[string]func(*lab){
 		want.Changed = first.Changed
 		same(l, "stored", first, want)
 		if first.Changed.IsZero() {
-			l.Error("nobody knows when it changed")
+			l.Error("it has no time of change")
 		}
 		closed := ktrdr.Breaker{
 			Name: anthropic, Scope: ktrdr.ScopeProvider, State: ktrdr.BreakerClosed, Forced: ktrdr.BreakerClosed,
@@ -98,7 +98,7 @@ var breakers = map[string]func(*lab){
 			_, err := l.SaveBreaker(l.ctx(), b, change)
 			l.refused(err, ktrdr.CodeConflict)
 		}
-		b, change := trip("agent:nobody", 3)
+		b, change := trip("agent:unknown", 3)
 		_, err := l.SaveBreaker(l.ctx(), b, change)
 		l.refused(err, ktrdr.CodeConflict)
 		all, err := l.Breakers(l.ctx())

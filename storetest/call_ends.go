@@ -30,9 +30,9 @@ var callEnds = map[string]func(*lab){
 			}
 		}
 		same(l, "journal", l.calls(""), before)
-		nobody := end
-		nobody.ID += 1000
-		l.refused(l.SettleCall(l.ctx(), nobody), ktrdr.CodeNotFound)
+		unknown := end
+		unknown.ID += 1000
+		l.refused(l.SettleCall(l.ctx(), unknown), ktrdr.CodeNotFound)
 	},
 
 	"AnEndAsksForNoEpoch": func(l *lab) {
@@ -73,9 +73,9 @@ var callEnds = map[string]func(*lab){
 			}
 		}
 		same(l, "status", l.calls("")[0].Status, ktrdr.CallReserved)
-		whole := answer(call, 1)
-		whole.Answer = json.RawMessage(`"` + strings.Repeat("x", ktrdr.MaxAnswer-2) + `"`)
-		l.settle(whole)
+		longest := answer(call, 1)
+		longest.Answer = json.RawMessage(`"` + strings.Repeat("x", ktrdr.MaxAnswer-2) + `"`)
+		l.settle(longest)
 	},
 
 	"AnErrorIsCutAndCleanedNotRefused": func(l *lab) {

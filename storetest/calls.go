@@ -118,15 +118,15 @@ var calls = map[string]func(*lab){
 		_, err := l.ReserveCall(l.ctx(), asking(old, 2))
 		l.stale(err, ktrdr.Save, l.op(old.Operation), old.Epoch)
 		l.claim("w2")
-		for _, n := range []int{1, 2} { // answered or not: whoever lost the claim is told nothing
+		for _, n := range []int{1, 2} { // answered or not: a worker without the claim is told nothing
 			_, err = l.ReserveCall(l.ctx(), asking(old, n))
 			l.stale(err, ktrdr.Save, l.op(old.Operation), old.Epoch)
 		}
 		same(l, "calls", len(l.calls(old.Operation)), 1)
 		l.last(old.Operation, ktrdr.EventWriteRefused)
-		nobody := asking(old, 1)
-		nobody.Operation = "op_dummy_nobody"
-		_, err = l.ReserveCall(l.ctx(), nobody)
+		unknown := asking(old, 1)
+		unknown.Operation = "op_dummy_unknown"
+		_, err = l.ReserveCall(l.ctx(), unknown)
 		l.refused(err, ktrdr.CodeNotFound)
 	},
 
@@ -226,7 +226,7 @@ var calls = map[string]func(*lab){
 		}
 		same(l, "of a research, oldest first", idsOf(one.Operation, 0), []int64{ids[0], ids[2]})
 		same(l, "of all, newest first", idsOf("", 3), []int64{ids[3], ids[2], ids[1]})
-		same(l, "of nobody", idsOf("op_dummy_nobody", 1), nil)
+		same(l, "of an unknown operation", idsOf("op_dummy_unknown", 1), nil)
 		for _, limit := range []int{-1, 1001} {
 			_, err := l.Calls(l.ctx(), "", limit)
 			l.refused(err, ktrdr.CodeInvalid)
@@ -253,7 +253,7 @@ var calls = map[string]func(*lab){
 		}
 		top := l.plant(treeSpec{Children: 1})
 		_, err := l.ReserveCall(l.ctx(), ktrdr.NewCall{Operation: top.ID, Epoch: top.Epoch, Key: question(1), Model: "m"})
-		l.refused(err, ktrdr.CodeConflict) // a parent calls nobody
+		l.refused(err, ktrdr.CodeConflict) // a parent makes no calls
 		same(l, "calls", len(l.calls("")), 0)
 	},
 

@@ -144,7 +144,7 @@ var cancels = map[string]func(*lab){
 		if kids := l.children(top.ID); len(kids) != 1 {
 			l.Errorf("%d children, want no new one", len(kids))
 		}
-		if got := l.try("w", ktrdr.Types...); got != nil {
+		if got := l.try("w", typeNames...); got != nil {
 			l.Errorf("claimed %s", got.Operation)
 		}
 	},
@@ -178,7 +178,7 @@ var races = map[string]func(*lab){
 			var both sync.WaitGroup
 			var cancelErr, finishErr error
 			run := func(rival func()) {
-				late := time.NewTimer(rand.N(headStart)) //nolint:gosec // nobody gains by guessing it
+				late := time.NewTimer(rand.N(headStart)) //nolint:gosec // no secret
 				both.Go(func() {
 					<-late.C
 					rival()

@@ -60,10 +60,10 @@ var claims = map[string]func(*lab){
 
 	"ClaimNeverHandsOutAParent": func(l *lab) {
 		l.plant(treeSpec{Children: 0, Gated: true})
-		if task := l.try("w", ktrdr.Types...); task != nil {
+		if task := l.try("w", typeNames...); task != nil {
 			l.Errorf("claimed %s", task.Operation)
 		}
-		task, err := l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: "w", Types: ktrdr.Types, Free: 1}, "i1")
+		task, err := l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: "w", Types: typeNames, Free: 1}, "i1")
 		l.must(err)
 		if task != nil {
 			l.Errorf("a backend claimed %s", task.Operation)
@@ -71,7 +71,7 @@ var claims = map[string]func(*lab){
 	},
 
 	"ClaimOfNothingIsNoTask": func(l *lab) {
-		if task := l.try("w", ktrdr.Types...); task != nil {
+		if task := l.try("w", typeNames...); task != nil {
 			l.Errorf("claimed %s", task.Operation)
 		}
 	},
@@ -126,7 +126,7 @@ var claims = map[string]func(*lab){
 		each(12, 12, func(i int) {
 			worker := ktrdr.WorkerID(rune('a' + i))
 			for {
-				task, err := l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: worker, Key: l.name("key"), Types: ktrdr.Types, Free: 1}, "")
+				task, err := l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: worker, Key: l.name("key"), Types: typeNames, Free: 1}, "")
 				if err != nil {
 					l.Error(err)
 					return
@@ -189,7 +189,7 @@ func (l *lab) claimsInOrder(want ...ktrdr.OperationID) {
 
 // claimUnder claims under a key of the caller's.
 func (l *lab) claimUnder(worker ktrdr.WorkerID, key string) *ktrdr.Task {
-	task, err := l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: worker, Key: key, Types: ktrdr.Types, Free: 1}, "")
+	task, err := l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: worker, Key: key, Types: typeNames, Free: 1}, "")
 	if err != nil {
 		l.Error(err)
 	}

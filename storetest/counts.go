@@ -20,7 +20,7 @@ var counts = map[string]func(*lab){
 		l.create(ktrdr.NewOperation{Type: ktrdr.Training})
 		l.create(ktrdr.NewOperation{Type: ktrdr.Training, BackendLocal: true})
 		l.create(ktrdr.NewOperation{Type: ktrdr.Training, BackendLocal: true})
-		l.plant(treeSpec{Children: 1}) // a parent waits for nobody
+		l.plant(treeSpec{Children: 1}) // a parent waits for no worker
 		same(l, "waiting", waiting(), []ktrdr.Waiting{
 			{Type: ktrdr.Dummy, N: 1},
 			{Type: ktrdr.Training, N: 1},

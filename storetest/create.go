@@ -35,6 +35,14 @@ var creations = map[string]func(*lab){
 		same(l, "read back", l.op(op.ID), op)
 	},
 
+	"CreateOfALocalTypeIsBackendLocal": func(l *lab) {
+		for typ, want := range map[ktrdr.Type]bool{ktrdr.AgentAssessment: true, ktrdr.Training: false} {
+			if op := l.create(ktrdr.NewOperation{Type: typ}); op.BackendLocal != want {
+				l.Errorf("a new %s has is_backend_local %v, want %v", typ, op.BackendLocal, want)
+			}
+		}
+	},
+
 	"CreateUsesTheGivenID": func(l *lab) {
 		op := l.create(ktrdr.NewOperation{ID: "op_dummy_mine"})
 		if op.ID != "op_dummy_mine" {
@@ -119,9 +127,9 @@ var creations = map[string]func(*lab){
 		l.refused(err, ktrdr.CodeKeyReused)
 		l.queueCounts(room, half-room)
 		keys[len(all)-1] = ktrdr.IdempotencyKey{Key: "last", Body: ktrdr.Hash{1}}
-		whole, err := l.CreateAll(l.ctx(), all, keys)
+		created, err := l.CreateAll(l.ctx(), all, keys)
 		l.must(err)
-		same(l, "those that were there", idsOf(whole[:half]), idsOf(some))
+		same(l, "those that were there", idsOf(created[:half]), idsOf(some))
 		l.queueCounts(room, len(all)-room)
 
 		_, err = l.CreateAll(l.ctx(), append(all, queued(ktrdr.Queue{})), nil)

@@ -30,7 +30,7 @@ const (
 // Differential gives both stores the same random lives and requires the same
 // answers of them: everything but instants. KTRDR_SOAK=1 makes many more of
 // them, -rapid.checks as many as it says.
-func Differential(t *testing.T, openA, openB func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store) {
+func Differential(t *testing.T, openA, openB func(t *testing.T, types ktrdr.Types) ktrdr.Store) {
 	n := sequences
 	if os.Getenv("KTRDR_SOAK") == "1" {
 		n = soakSequences
@@ -38,8 +38,8 @@ func Differential(t *testing.T, openA, openB func(t *testing.T, plans map[ktrdr.
 	setUnlessGiven(t, "rapid.checks", strconv.Itoa(n))
 	setUnlessGiven(t, "rapid.nofailfile", "true")
 
-	plans := map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: &tree{gate: new(atomic.Bool)}}
-	w := &twins{told: map[ktrdr.EventKind]int{}, ctx: t.Context(), stores: [2]ktrdr.Store{openA(t, plans), openB(t, plans)}}
+	types := Types(&tree{gate: new(atomic.Bool)})
+	w := &twins{told: map[ktrdr.EventKind]int{}, ctx: t.Context(), stores: [2]ktrdr.Store{openA(t, types), openB(t, types)}}
 	rapid.Check(t, func(rt *rapid.T) {
 		w.begin(rt)
 		for range actsEach {

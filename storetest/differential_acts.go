@@ -20,7 +20,7 @@ var acts = slices.Concat(
 	slices.Repeat([]func(*twins){(*twins).create}, 5),
 	slices.Repeat([]func(*twins){(*twins).checkpoint, (*twins).report, (*twins).resume, (*twins).start, (*twins).skip}, 3),
 	slices.Repeat([]func(*twins){(*twins).stand, (*twins).closeGeneration, (*twins).cancelRun, (*twins).endRun, (*twins).lookByHand}, 2),
-	slices.Repeat([]func(*twins){(*twins).wholeRun}, 3),
+	slices.Repeat([]func(*twins){(*twins).completeRun}, 3),
 	[]func(*twins){(*twins).giveUp, (*twins).retry},
 	slices.Repeat([]func(*twins){(*twins).plant, (*twins).stand, (*twins).startQueued, (*twins).release, (*twins).cancel}, 2),
 	[]func(*twins){
@@ -73,7 +73,7 @@ func (w *twins) plant() {
 	}
 }
 
-// stand plants a tree that stands in a line and notes what becomes of it.
+// stand plants a tree that stands in a line and notes how it ends.
 func (w *twins) stand() {
 	n := parentOf(treeSpec{
 		Named: true, Children: draw(w, "children", 1, 2), Noted: w.lifeName(draw(w, "noted", "n1", "n2", "n3")),
@@ -109,7 +109,7 @@ func (w *twins) askPlans() {
 func (w *twins) claim() {
 	r := ktrdr.ClaimRequest{
 		Worker: draw[ktrdr.WorkerID](w, "worker", "w1", "w2"), Free: 1,
-		Types: draw(w, "types", ktrdr.Types, []ktrdr.Type{ktrdr.Dummy}, []ktrdr.Type{ktrdr.Training, ktrdr.AgentDesign}),
+		Types: draw(w, "types", typeNames, []ktrdr.Type{ktrdr.Dummy}, []ktrdr.Type{ktrdr.Training, ktrdr.AgentDesign}),
 		Key:   draw(w, "key", "", "k1", "k2"),
 	}
 	if r.Key == "" {
@@ -221,7 +221,7 @@ func (w *twins) fail() {
 	_, _ = w.both("fail", func(s ktrdr.Store) (any, error) { return s.Finish(w.ctx, f) })
 }
 
-// sweep judges under a timeout that nobody reaches.
+// sweep judges under a timeout that no worker reaches.
 func (w *twins) sweep() {
 	judge := draw(w, "judge", false, true)
 	_, _ = w.both("sweep", func(s ktrdr.Store) (any, error) {
@@ -293,7 +293,7 @@ func (w *twins) pause() {
 func (w *twins) register() {
 	r := ktrdr.Registration{
 		Protocol: ktrdr.Protocol,
-		Worker:   ktrdr.Worker{ID: draw[ktrdr.WorkerID](w, "worker", "w1", "w2"), Types: ktrdr.Types},
+		Worker:   ktrdr.Worker{ID: draw[ktrdr.WorkerID](w, "worker", "w1", "w2"), Types: typeNames},
 	}
 	r.Running = append(r.Running, w.someClaim())
 	r.Finished = append(r.Finished, w.someClaim())

@@ -90,7 +90,7 @@ func (w *twins) retry() {
 func (w *twins) cancelRun() { w.cancelOf(w.someRun()) }
 
 func (w *twins) cancelOf(run string) {
-	answer, err := w.both("cancel run", func(s ktrdr.Store) (any, error) { return s.CancelRun(w.ctx, run, "someone", "enough") })
+	answer, err := w.both("cancel run", func(s ktrdr.Store) (any, error) { return s.CancelRun(w.ctx, run, "a user", "enough") })
 	if _, ok := answer.(ktrdr.Run); ok && err == nil {
 		w.told[ktrdr.EventRunCancelled]++
 	}
@@ -120,8 +120,8 @@ func (w *twins) endOf(run string) {
 	w.compareRun(run)
 }
 
-// wholeRun is a run from its beginning to its end: its research fails at once.
-func (w *twins) wholeRun() {
+// completeRun is a run from its beginning to its end: its research fails at once.
+func (w *twins) completeRun() {
 	run := w.name("run")
 	n := inRun(run, 0, 0, treeSpec{Named: true, Children: 1, Trouble: "panic", When: ktrdr.WhyCreated})
 	n.Queue.Name, n.ID = w.name("line"), ktrdr.OperationID(w.name("op_run"))

@@ -70,9 +70,9 @@ var logs = map[string]func(*lab){
 			l.finish(l.running(), ktrdr.Completed)
 		}
 		l.caughtUp()
-		whole := l.log("")
-		if len(whole) != 3*n+2 { // the marker is two
-			l.Fatalf("%d events, want %d", len(whole), 3*n+2)
+		all := l.log("")
+		if len(all) != 3*n+2 { // the marker is two
+			l.Fatalf("%d events, want %d", len(all), 3*n+2)
 		}
 		var pages []ktrdr.Event
 		q := ktrdr.EventQuery{Limit: 7}
@@ -85,11 +85,11 @@ var logs = map[string]func(*lab){
 			pages = append(pages, page...)
 			q.After = page[len(page)-1].Cursor
 		}
-		same(l, "pages", pages, whole)
+		same(l, "pages", pages, all)
 		last, err := l.LastEvent(l.ctx())
 		l.must(err)
-		same(l, "the last event", last, whole[len(whole)-1].Cursor)
-		if !slices.IsSortedFunc(whole, func(a, b ktrdr.Event) int { return compareCursors(a.Cursor, b.Cursor) }) {
+		same(l, "the last event", last, all[len(all)-1].Cursor)
+		if !slices.IsSortedFunc(all, func(a, b ktrdr.Event) int { return compareCursors(a.Cursor, b.Cursor) }) {
 			l.Error("the cursors are not in order")
 		}
 	},
@@ -128,12 +128,12 @@ var logs = map[string]func(*lab){
 		})
 		l.register(ktrdr.Registration{Worker: ktrdr.Worker{ID: ktrdr.WorkerID(last), Types: []ktrdr.Type{ktrdr.Dummy}}})
 		follower.Wait()
-		var whole []ktrdr.Cursor
+		var all []ktrdr.Cursor
 		for _, e := range l.log("") {
-			whole = append(whole, e.Cursor)
+			all = append(all, e.Cursor)
 		}
-		same(l, "followed", followed, whole)
-		same(l, "events", len(whole), 8*25*2+1)
+		same(l, "followed", followed, all)
+		same(l, "events", len(all), 8*25*2+1)
 	},
 
 	"EventsDoNotWait": func(l *lab) {

@@ -8,32 +8,6 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Ledger is what the stores under test keep of an operation: what its result
-// says under "trial" and "look".
-func Ledger() ktrdr.Ledger {
-	l := ktrdr.Ledger{}
-	for _, t := range ktrdr.Types {
-		l[t] = func(op ktrdr.Operation) (e ktrdr.Entry) {
-			var said struct {
-				Trial *ktrdr.TrialFigures `json:"trial"`
-				Look  *ktrdr.LookResult   `json:"look"`
-				Odd   bool                `json:"odd"` // numbers that are none
-			}
-			if json.Unmarshal(op.Result, &said) != nil {
-				return e
-			}
-			e.Trial, e.Look = said.Trial, said.Look
-			if said.Odd {
-				odd := []*float64{new(math.NaN()), new(math.Inf(1)), new(math.Inf(-1))}
-				e.Trial = &ktrdr.TrialFigures{Sharpe: odd[0], SharpeZ: odd[1], Alpha: odd[2], AlphaZ: new(1.0), NetReturn: odd[0], MaxDrawdown: odd[1]}
-				e.Look = &ktrdr.LookResult{P: odd[0], Adjusted: odd[1]}
-			}
-			return e
-		}
-	}
-	return l
-}
-
 func notANumber() float64 { return math.NaN() }
 
 // market makes a market of its own for a symbol and returns its series.
@@ -279,6 +253,6 @@ var trials = map[string]func(*lab){
 		f.Result = json.RawMessage(`{"odd":true}`)
 		_, err := l.Finish(l.ctx(), f)
 		l.must(err)
-		same(l, "numbers that are none", l.allTrials(ktrdr.TrialQuery{})[0].TrialFigures, ktrdr.TrialFigures{AlphaZ: new(1.0)})
+		same(l, "NaN and infinities", l.allTrials(ktrdr.TrialQuery{})[0].TrialFigures, ktrdr.TrialFigures{AlphaZ: new(1.0)})
 	},
 }

@@ -13,14 +13,14 @@ import (
 // Matrix puts operations into every situation that Step can tell apart, for
 // every input (status, epoch match, cancel flag, parent, losses), gives the input through the store's own methods
 // and requires Step's answer: the state, the refusal, the effects.
-func Matrix(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store) {
+func Matrix(t *testing.T, open func(t *testing.T, types ktrdr.Types) ktrdr.Store) {
 	covered := map[ktrdr.Input]bool{}
 	for _, in := range inputs {
 		covered[in.input] = true
 		t.Run(in.title, func(t *testing.T) {
 			t.Parallel()
 			l := &lab{T: t}
-			l.Store = open(t, map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: pair{}})
+			l.Store = open(t, Types(pair{}))
 			m := &matrix{lab: l, entry: in}
 			m.build()
 			m.check()
@@ -34,7 +34,7 @@ func Matrix(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Pla
 }
 
 // pair is a plan with two children: the one a situation is about, and one that
-// nobody claims and that keeps the parent open. Its state counts the ends.
+// no worker claims and that keeps the parent open. Its state counts the ends.
 type pair struct{}
 
 // Next implements ktrdr.Plan.
@@ -171,7 +171,7 @@ func (m *matrix) build() {
 }
 
 // begin makes a PENDING operation that was claimed before, with a checkpoint
-// and so many losses.
+// and that number of losses.
 func (m *matrix) begin(c *situation, priority int) {
 	n := ktrdr.NewOperation{Priority: priority}
 	if c.family != alone {

@@ -31,11 +31,7 @@ var inputs = []entry{
 	{title: "Release", input: ktrdr.Release, give: (*matrix).giveRelease},
 	{title: "Requeue", input: ktrdr.Requeue, inside: true, giveAll: func(m *matrix) { m.restart(keep) }},
 	{title: "LoseWorker", input: ktrdr.LoseWorker, giveAll: (*matrix).loseAll},
-	{title: "LoseHolder", input: ktrdr.LoseHolder, inside: true, giveAll: func(m *matrix) {
-		p := keep
-		p.Requeue = nil
-		m.restart(p)
-	}},
+	{title: "LoseHolder", input: ktrdr.LoseHolder, inside: true, giveAll: func(m *matrix) { m.restart(failing()) }},
 	{title: "LoseChild", input: ktrdr.LoseChild, inside: true, give: func(m *matrix, c *situation) error {
 		return m.Release(m.ctx(), ktrdr.Released{Operation: c.op.ID, Epoch: c.epoch(), ChildDied: true, Reason: "signal: killed"})
 	}},

@@ -133,7 +133,7 @@ var notes = map[string]func(*lab){
 				l.Errorf("note %d is not there after its transaction", i)
 			}
 		})
-		for l.finishOne() { // whom nobody claimed while others held the rows
+		for l.finishOne() { // those that no worker claimed while others held the rows
 		}
 		for at, keys := range pins {
 			same(l, "the notes up to "+at, l.upTo(at), keys)
@@ -245,7 +245,7 @@ var noteQueries = map[string]func(*lab){
 			{Cursor: "rubbish"},
 			{Cursor: page.Next, Order: ktrdr.NotesOldest},
 			{Kind: "a\x00b"},
-			{Operation: "nobody"},
+			{Operation: "unknown"},
 		} {
 			if _, err := l.Notes(l.ctx(), q); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 				l.Errorf("%+v: got %v, want %s", q, err, ktrdr.CodeInvalid)

@@ -64,7 +64,7 @@ var probes = map[string]func(*lab){
 			d     time.Duration
 		}{
 			"no name":       {"", "a", time.Hour},
-			"nobody":        {anthropic, "", time.Hour},
+			"no prober":     {anthropic, "", time.Hour},
 			"NUL":           {anthropic + "\x00", "a", time.Hour},
 			"name too long": {strings.Repeat("x", 256), "a", time.Hour},
 			"no time":       {anthropic, "a", 0},

@@ -141,7 +141,7 @@ var queues = map[string]func(*lab){
 		}
 		same(l, "waiting", q.Waiting, want)
 		if q.Last != nil {
-			l.Errorf("%s ended last, and nobody did", q.Last.ID)
+			l.Errorf("%s ended last, and none did", q.Last.ID)
 		}
 		l.end(ids[0])
 		q, err = l.InQueue(l.ctx(), line, 2)

@@ -32,7 +32,7 @@ var longQueues = map[string]func(*lab){
 		waiting := l.crowd(n)
 		l.queueCounts(room, n)
 		for left := n; left > 0; left -= room {
-			each(room, room, func(int) { // so many workers
+			each(room, room, func(int) { // one worker for each place
 				if !l.finishOne() {
 					l.Error("a worker finds nothing to do")
 				}
@@ -50,7 +50,7 @@ var longQueues = map[string]func(*lab){
 	},
 }
 
-// crowd makes so many come to the line, one after the other.
+// crowd adds n operations to the line, one after the other.
 func (l *lab) crowd(n int) (all []ktrdr.Operation) {
 	l.Helper()
 	for len(all) < n {

@@ -12,7 +12,7 @@ var queuesAtOnce = map[string]func(*lab){
 		var refused, made atomic.Int64
 		each(n, 8, func(i int) {
 			n := queued(ktrdr.Queue{Force: i%2 == 0})
-			n.Priority = i // so that whoever comes goes before all who wait
+			n.Priority = i // so that each new one goes before all that wait
 			_, err := l.Create(l.ctx(), n, ktrdr.IdempotencyKey{})
 			switch ktrdr.CodeOf(err) {
 			case "":
@@ -71,7 +71,7 @@ var queuesAtOnce = map[string]func(*lab){
 }
 
 // finishOne runs the next child to its end, and says whether there was one. A
-// claim may find nobody although somebody is there, when another holds the rows.
+// claim may find none although one waits, when another claim holds the rows.
 func (l *lab) finishOne() bool {
 	task := l.claimUnder("w", l.name("key"))
 	if task == nil {

@@ -115,7 +115,7 @@ var retention = map[string]func(*lab){
 			return !has("expired")
 		})
 		if !has("kept") || !has("young") {
-			l.Error("a thread expired that nobody wanted to")
+			l.Error("a thread without a time to live expired")
 		}
 	},
 

@@ -85,7 +85,7 @@ var runCancels = map[string]func(*lab){
 		if got := l.claim("w"); got.Operation != other.ID {
 			l.Errorf("%s was claimed", got.Operation)
 		}
-		if got := l.try("w", ktrdr.Types...); got != nil {
+		if got := l.try("w", typeNames...); got != nil {
 			l.Errorf("%s was claimed", got.Operation)
 		}
 		l.startQueued(much, 0)

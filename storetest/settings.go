@@ -45,7 +45,7 @@ var settings = map[string]func(*lab){
 		again, err := l.Tokens(l.ctx())
 		l.must(err)
 		same(l, "revoked again", again, all)
-		l.refused(l.RevokeToken(l.ctx(), "nobody"), ktrdr.CodeNotFound)
+		l.refused(l.RevokeToken(l.ctx(), "unknown"), ktrdr.CodeNotFound)
 	},
 
 	"TheBlobRootIsBoundOnce": func(l *lab) {
@@ -98,11 +98,11 @@ var settings = map[string]func(*lab){
 			}
 			changed, ready := l.Changed(), l.Ready()
 			do()
-			for whom, hint := range map[string]<-chan struct{}{"readers": changed, "workers": ready} {
+			for who, hint := range map[string]<-chan struct{}{"readers": changed, "workers": ready} {
 				select {
 				case <-hint:
 				case <-time.After(patience):
-					l.Errorf("%s was not told to %s", what, whom)
+					l.Errorf("%s was not told to %s", what, who)
 				}
 			}
 		}
@@ -360,7 +360,7 @@ var badInput = map[string]func(*lab){
 		l.must(l.Release(l.ctx(), ktrdr.Released{Operation: task.Operation, Epoch: 1, Reason: odd}))
 		l.is(task.Operation, ktrdr.Cancelled)
 		l.logIsLegal()
-		_, err = l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: "w\x00", Types: ktrdr.Types, Free: 1}, "")
+		_, err = l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: "w\x00", Types: typeNames, Free: 1}, "")
 		l.refused(err, ktrdr.CodeInvalid)
 		_, err = l.RegisterWorker(l.ctx(), ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: "w\x00"}})
 		l.refused(err, ktrdr.CodeInvalid)

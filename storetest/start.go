@@ -6,14 +6,11 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// The policies of these cases: one under which nobody is late, one under which
+// The policies of these cases: one under which no worker is late, one under which
 // everybody is.
 var (
-	keep = ktrdr.RecoveryPolicy{
-		Timeout: time.Hour, Late: time.Hour, AutoResume: true,
-		Requeue: []ktrdr.Type{ktrdr.Dummy, ktrdr.Training, ktrdr.Backtesting, ktrdr.DataLoad},
-	}
-	forced = ktrdr.RecoveryPolicy{Timeout: time.Microsecond, Late: time.Microsecond, AutoResume: true, Requeue: keep.Requeue}
+	keep   = ktrdr.RecoveryPolicy{Timeout: time.Hour, Late: time.Hour, AutoResume: true}
+	forced = ktrdr.RecoveryPolicy{Timeout: time.Microsecond, Late: time.Microsecond, AutoResume: true}
 )
 
 // failing is keep under RESTART_POLICY=fail.
@@ -151,11 +148,9 @@ var starts = map[string]func(*lab){
 
 	"StartTellsTheParentOfAFailedChild": func(l *lab) {
 		l.start("b", "i1", keep)
-		p := keep
-		p.Requeue = nil
-		top := l.plant(treeSpec{Children: 1, Local: true})
+		top := l.plant(treeSpec{Children: 1, Local: true, Design: true})
 		task := l.claimLocal("i1")
-		r := l.start("b", "i2", p)
+		r := l.start("b", "i2", keep)
 		same(l, "failed", r.Failed, []ktrdr.OperationID{task.Operation})
 		l.is(task.Operation, ktrdr.Failed)
 		l.is(top.ID, ktrdr.Failed) // its plan was asked and gave up

@@ -31,9 +31,9 @@ type Capability string
 // starts; a store without it belongs to one backend at a time.
 const SeveralBackends Capability = "several backends"
 
-// Run tests the stores that open returns: an empty one for each case, opened with
-// Ledger and closed by open's own cleanup.
-func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store, can ...Capability) {
+// Run tests the stores that open returns: an empty one for each case, with the
+// given types, closed by open's own cleanup.
+func Run(t *testing.T, open func(t *testing.T, types ktrdr.Types) ktrdr.Store, can ...Capability) {
 	groups := []map[string]func(*lab){
 		creations, lists, claims, keys, reports, saves, finishes, releases, cancels, races, resumes,
 		starts, lives, sweeps, asks, orphans, trees, adoptions, queues, queuesAtOnce, longQueues, notes, noteQueries, logs,
@@ -52,7 +52,7 @@ func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) 
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				l := &lab{T: t, remote: slices.Contains(can, SeveralBackends)}
-				l.Store = open(t, map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: &tree{gate: &l.gate}})
+				l.Store = open(t, Types(&tree{gate: &l.gate}))
 				group[name](l)
 			})
 		}
@@ -215,7 +215,7 @@ func (l *lab) claim(worker ktrdr.WorkerID) ktrdr.Task {
 // claimLocal claims for a worker inside a backend.
 func (l *lab) claimLocal(holder ktrdr.Incarnation) ktrdr.Task {
 	l.Helper()
-	task, err := l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: "inside", Key: l.name("key"), Types: ktrdr.Types, Free: 1}, holder)
+	task, err := l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: "inside", Key: l.name("key"), Types: typeNames, Free: 1}, holder)
 	l.must(err)
 	if task == nil {
 		l.Fatal("there is nothing to claim")

@@ -23,6 +23,7 @@ type treeSpec struct {
 	Parallel bool      `json:"parallel,omitempty"` // all at once, not one after the other
 	Depth    int       `json:"depth,omitempty"`    // levels of further parents below
 	Local    bool      `json:"local,omitempty"`    // children run inside a backend
+	Design   bool      `json:"design,omitempty"`   // children are of a type that its plan restarts
 	Gated    bool      `json:"gated,omitempty"`    // after its creation it waits for the gate
 	Trouble  string    `json:"trouble,omitempty"`  // "error" or "panic"
 	When     ktrdr.Why `json:"when,omitempty"`     // asked for this reason it makes trouble
@@ -112,7 +113,7 @@ func (spec treeSpec) notes(parent ktrdr.Operation, ends bool) []ktrdr.Note {
 	return all
 }
 
-// next is the children that come after the first so many.
+// next is the children that come after the first n.
 func (spec treeSpec) next(parent ktrdr.Operation, made int) []ktrdr.NewOperation {
 	last := made + 1
 	if spec.Parallel {
@@ -123,6 +124,9 @@ func (spec treeSpec) next(parent ktrdr.Operation, made int) []ktrdr.NewOperation
 		child := ktrdr.NewOperation{
 			Type: ktrdr.Dummy, Ordinal: i, Priority: parent.Priority, BackendLocal: spec.Local,
 			Spec: json.RawMessage(fmt.Sprintf(`{"child":%d}`, i)),
+		}
+		if spec.Design {
+			child.Type = ktrdr.AgentDesign
 		}
 		if spec.Depth > 0 {
 			below := spec

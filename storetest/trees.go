@@ -79,7 +79,7 @@ var trees = map[string]func(*lab){
 		defer stop()
 		for range 3 {
 			watch.Go(func() {
-				for ctx.Err() == nil && l.chainIsWhole(top.ID, n) {
+				for ctx.Err() == nil && l.chainIsComplete(top.ID, n) {
 				}
 			})
 		}
@@ -156,9 +156,9 @@ var trees = map[string]func(*lab){
 	},
 }
 
-// chainIsWhole requires that every child but the newest has completed, and
+// chainIsComplete requires that every child but the newest has completed, and
 // that the newest has not, unless it is the last of all.
-func (l *lab) chainIsWhole(top ktrdr.OperationID, n int) bool {
+func (l *lab) chainIsComplete(top ktrdr.OperationID, n int) bool {
 	page, err := l.List(l.ctx(), ktrdr.OperationQuery{Parent: top, Limit: n})
 	if err != nil {
 		l.Error(err)

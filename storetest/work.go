@@ -117,7 +117,7 @@ var reports = map[string]func(*lab){
 	},
 }
 
-// lossesOf makes a claimed operation that has lost so many workers.
+// lossesOf makes a claimed operation that has lost that number of workers.
 func (l *lab) lossesOf(n int) ktrdr.Task {
 	l.Helper()
 	task := l.running()

@@ -22,7 +22,7 @@ const (
 	flopsPerSecond   = 3e9
 )
 
-// Cost estimates what training takes on so many base bars of each symbol.
+// Cost estimates what training takes on a number of base bars of each symbol.
 func (s *Strategy) Cost(bars int) Cost {
 	columns := s.Columns()
 	n := float64(bars)
@@ -51,7 +51,7 @@ func (s *Strategy) Cost(bars int) Cost {
 }
 
 // What one strategy may take, on the number of bars it is judged by when its
-// data are not at hand yet.
+// data are not available yet.
 const (
 	nominalBars = 100_000
 	maxMemory   = 16 << 30

@@ -6,7 +6,6 @@ import "github.com/ktrdr/ktrdr/market"
 // {timeframe}_{indicator.output}_raw. A model keeps the list it was trained on.
 type FeatureID string
 
-// maxFeatures bounds what a network may see.
 const maxFeatures = 1024
 
 // Column is a feature and where it comes from.

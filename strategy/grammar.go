@@ -10,7 +10,6 @@ var (
 
 const idRule = "a name of letters, digits, _ and -, at most 64 of them"
 
-// grammar is the whole grammar, bound to s.
 func (s *Strategy) grammar() fields {
 	return fields{
 		{

@@ -26,7 +26,7 @@ func (d *Data) grammar() fields {
 			}},
 		}},
 		{
-			name: "history_required", shape: whole{&d.History, 50, 1_000_000},
+			name: "history_required", shape: integer{&d.History, 50, 1_000_000},
 			doc: "bars of the base timeframe that must have passed before a decision",
 		},
 		{name: "start_date", shape: date{&d.Span.Start, false}, doc: "first day of the data"},
@@ -215,7 +215,6 @@ func (s date) schema() *schema {
 	return &schema{Type: "string", Pattern: `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$`}
 }
 
-// hours is a length of time written in hours.
 type hours struct{ into *time.Duration }
 
 func (s hours) number(x *float64) number { return number{x, 0, 24 * 365, false} }

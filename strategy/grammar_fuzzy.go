@@ -4,9 +4,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/ktrdr/ktrdr/fuzzy"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// fuzzySets is the mapping of the fuzzy sets.
 type fuzzySets struct{ into *[]FuzzySet }
 
 func (s fuzzySets) read(r *reader, n node) {
@@ -63,12 +63,8 @@ func numbers(into *[]float64) list[float64] {
 }
 
 func membershipKeys(kind *string, params *[]float64) fields {
-	var names []string
-	for _, s := range fuzzy.Shapes {
-		names = append(names, s.String())
-	}
 	return fields{
-		{name: "type", required: true, shape: oneOf[string]{kind, names}},
+		{name: "type", required: true, shape: oneOf[string]{kind, text.Map(fuzzy.Shapes[:], fuzzy.Shape.String)}},
 		{
 			name: "parameters", required: true, shape: numbers(params),
 			doc: "triangular [a, b, c]; trapezoidal [a, b, c, d]; gaussian [mean, sigma]; sigmoid [centre, slope]",

@@ -36,7 +36,6 @@ func (r *reader) named(n node, what string, most int, each func(pair)) {
 	}
 }
 
-// indicators is the mapping of the indicators.
 type indicators struct{ into *[]Indicator }
 
 func (s indicators) read(r *reader, n node) {

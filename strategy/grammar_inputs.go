@@ -2,7 +2,6 @@ package strategy
 
 import "github.com/ktrdr/ktrdr/market"
 
-// inputs is the list of what the network sees.
 type inputs struct{ into *[]Input }
 
 func (i *Input) grammar() fields {

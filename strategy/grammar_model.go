@@ -13,9 +13,9 @@ func (m *Model) grammar() shape {
 	dropout := field{name: "dropout", shape: number{&m.Dropout, 0, 0.95, false}, doc: "chance that training drops a value"}
 	recurrent := func(t ModelType) alternative[ModelType] {
 		return m.alternative(t, Model{Type: t, HiddenSize: 64, Layers: 2, Dropout: 0.2}, fields{
-			{name: "sequence_length", required: true, shape: whole{&m.SequenceLength, 2, maxWindow}, doc: "bars read for one decision"},
-			{name: "hidden_size", shape: whole{&m.HiddenSize, 1, maxWidth}},
-			{name: "num_layers", shape: whole{&m.Layers, 1, maxLayers}},
+			{name: "sequence_length", required: true, shape: integer{&m.SequenceLength, 2, maxWindow}, doc: "bars read for one decision"},
+			{name: "hidden_size", shape: integer{&m.HiddenSize, 1, maxWidth}},
+			{name: "num_layers", shape: integer{&m.Layers, 1, maxLayers}},
 			dropout,
 			{name: "activation", shape: refused{"a recurrent network has its own activations; remove it"}},
 		})
@@ -24,7 +24,7 @@ func (m *Model) grammar() shape {
 		m.alternative(MLP, Model{Type: MLP, Activation: ReLU, Dropout: 0.2}, fields{
 			{
 				name: "hidden_layers", required: true,
-				shape: list[int]{into: &m.Hidden, max: maxLayers, item: func(x *int) shape { return whole{x, 1, maxWidth} }},
+				shape: list[int]{into: &m.Hidden, max: maxLayers, item: func(x *int) shape { return integer{x, 1, maxWidth} }},
 				doc:   "widths of the hidden layers",
 			},
 			{name: "activation", shape: oneOf[Activation]{&m.Activation, []Activation{ReLU, Tanh, Sigmoid, LeakyReLU}}},

@@ -11,8 +11,8 @@ import (
 func (t *Training) grammar() fields {
 	return fields{
 		{name: "labels", required: true, shape: t.Labels.grammar(), doc: "what the network should have answered"},
-		{name: "epochs", shape: whole{&t.Epochs, 1, 100_000}},
-		{name: "batch_size", shape: whole{&t.BatchSize, 1, 65_536}},
+		{name: "epochs", shape: integer{&t.Epochs, 1, 100_000}},
+		{name: "batch_size", shape: integer{&t.BatchSize, 1, 65_536}},
 		{name: "learning_rate", shape: number{&t.LearningRate, 0, 10, true}},
 		{
 			name: "loss", shape: oneOf[Loss]{&t.Loss, []Loss{CrossEntropy, Focal, Huber, MSE}},
@@ -38,7 +38,7 @@ func (t *Training) grammar() fields {
 			{name: "test", shape: number{&t.Split.Test, 0, 1, false}, doc: "the rest if not given"},
 		}, doc: "parts of the samples, by time"},
 		{name: "embargo", shape: number{&t.Embargo, 0, 0.5, false}, doc: "fraction of the bars that is left out before each part of the split"},
-		{name: "seed", shape: whole{&t.Seed, 0, 1 << 52}, doc: "0 for the seed of the operation"},
+		{name: "seed", shape: integer{&t.Seed, 0, 1 << 52}, doc: "0 for the seed of the operation"},
 	}
 }
 
@@ -50,12 +50,12 @@ func (l *Labels) grammar() shape {
 			{name: "label_lookahead", shape: unused{"a leg of a zigzag ends where the price turns"}},
 		}},
 		{ForwardReturn, func() { f.Horizon = 20 }, fields{
-			{name: "horizon", shape: whole{&f.Horizon, 1, 10_000}, doc: "bars"},
+			{name: "horizon", shape: integer{&f.Horizon, 1, 10_000}, doc: "bars"},
 		}},
 		{TripleBarrier, l.beginBarrier, barrierGrammar(&l.TripleBarrier)},
 		{Regime, l.beginRegime, regimeGrammar(&l.Regime)},
 		{Context, func() { *c = label.Context{Horizon: 5, Bullish: 0.005, Bearish: -0.005} }, fields{
-			{name: "horizon", shape: whole{&c.Horizon, 1, 10_000}, doc: "bars"},
+			{name: "horizon", shape: integer{&c.Horizon, 1, 10_000}, doc: "bars"},
 			{name: "bullish_threshold", shape: number{&c.Bullish, 0, 10, true}, doc: "return above which the context is bullish"},
 			{name: "bearish_threshold", shape: number{&c.Bearish, -1, -1e-9, false}, doc: "return below which it is bearish"},
 		}},
@@ -71,8 +71,8 @@ func barrierGrammar(b *label.TripleBarrier) fields {
 	return fields{
 		{name: "pt_multiplier", shape: number{&b.Target, 0, 1000, true}, doc: "distance of the upper barrier in volatilities"},
 		{name: "sl_multiplier", shape: number{&b.Stop, 0, 1000, true}, doc: "distance of the lower barrier in volatilities"},
-		{name: "max_holding_period", shape: whole{&b.Holding, 1, 10_000}, doc: "bars until expiry"},
-		{name: "vol_span", shape: whole{&b.Span, 2, 10_000}, doc: "span of the volatility's exponential mean"},
+		{name: "max_holding_period", shape: integer{&b.Holding, 1, 10_000}, doc: "bars until expiry"},
+		{name: "vol_span", shape: integer{&b.Span, 2, 10_000}, doc: "span of the volatility's exponential mean"},
 		{name: "vol_method", shape: volatility{&b.Volatility}, doc: "atr: mean of (high-low)/close; ewm: deviation of log returns"},
 		{name: "compute_weights", shape: flag{&b.Weights}, doc: "weigh samples by how little they overlap"},
 		{
@@ -94,8 +94,8 @@ func regimeGrammar(g *label.Regime) fields {
 	return fields{
 		{name: "macro_atr_mult", shape: number{&g.Macro, 0, 1000, true}, doc: "threshold of the large zigzag in average true ranges"},
 		{name: "micro_atr_mult", shape: number{&g.Micro, 0, 1000, true}, doc: "threshold of the small zigzag in average true ranges"},
-		{name: "atr_period", shape: whole{&g.ATRPeriod, 2, 1000}},
-		{name: "vol_lookback", shape: whole{&g.Lookback, 2, 100_000}, doc: "bars over which the deviation of returns is averaged"},
+		{name: "atr_period", shape: integer{&g.ATRPeriod, 2, 1000}},
+		{name: "vol_lookback", shape: integer{&g.Lookback, 2, 100_000}, doc: "bars over which the deviation of returns is averaged"},
 		{name: "vol_crisis_threshold", shape: number{&g.Crisis, 0, 1000, true}, doc: "times that average at which a bar is volatile"},
 		{
 			name: "progression_tolerance", shape: number{&g.Tolerance, 0, 1, false},
@@ -106,19 +106,19 @@ func regimeGrammar(g *label.Regime) fields {
 
 func (s *Scheduler) grammar() shape {
 	begin := func(x Scheduler) func() { return func() { *s = x } }
-	warmup := field{name: "warmup_epochs", shape: whole{&s.Warmup, 0, 100_000}, doc: "epochs of linear growth at the start"}
+	warmup := field{name: "warmup_epochs", shape: integer{&s.Warmup, 0, 100_000}, doc: "epochs of linear growth at the start"}
 	gamma := field{name: "gamma", shape: number{&s.Gamma, 0, 1, true}, doc: "factor of a fall"}
 	least := field{name: "min_lr", shape: number{&s.MinRate, 0, 10, false}, doc: "least learning rate"}
 	return variant[Schedule]{tag: "type", into: &s.Type, cases: []alternative[Schedule]{
 		{Constant, begin(Scheduler{Type: Constant}), fields{warmup}},
 		{Step, begin(Scheduler{Type: Step, StepSize: 30, Gamma: 0.1}), fields{
-			{name: "step_size", shape: whole{&s.StepSize, 1, 100_000}, doc: "epochs between falls"}, gamma, warmup,
+			{name: "step_size", shape: integer{&s.StepSize, 1, 100_000}, doc: "epochs between falls"}, gamma, warmup,
 		}},
 		{Exponential, begin(Scheduler{Type: Exponential, Gamma: 0.95}), fields{gamma, warmup}},
 		{Cosine, begin(Scheduler{Type: Cosine}), fields{least, warmup}},
 		{Plateau, begin(Scheduler{Type: Plateau, Gamma: 0.1, Patience: 10, Threshold: 1e-4}), fields{
 			{name: "factor", shape: gamma.shape, doc: gamma.doc},
-			{name: "patience", shape: whole{&s.Patience, 1, 100_000}, doc: "epochs without improvement before a fall"},
+			{name: "patience", shape: integer{&s.Patience, 1, 100_000}, doc: "epochs without improvement before a fall"},
 			{name: "threshold", shape: number{&s.Threshold, 0, 0.99, true}, doc: "relative improvement of the validation loss that counts"},
 			least, warmup,
 		}},
@@ -129,13 +129,12 @@ func (e *EarlyStopping) grammar() shape {
 	on := func() bool { return e.Enabled }
 	return section{begin: func() { *e = EarlyStopping{true, 10, 0.001, ValidationLoss} }, fields: fields{
 		{name: "enabled", shape: flag{&e.Enabled}},
-		{name: "patience", shape: whole{&e.Patience, 1, 100_000}, when: on, doc: "epochs without improvement before training ends"},
+		{name: "patience", shape: integer{&e.Patience, 1, 100_000}, when: on, doc: "epochs without improvement before training ends"},
 		{name: "min_delta", shape: number{&e.MinDelta, 0, 10, false}, when: on, doc: "improvement that counts"},
 		{name: "monitor", shape: oneOf[Monitor]{&e.Monitor, []Monitor{ValidationLoss, ValidationAccuracy}}, when: on},
 	}}
 }
 
-// volatility is the measure of a triple barrier by its name in the grammar.
 type volatility struct{ into *label.Volatility }
 
 var volatilityNames = []string{label.RangeVolatility: "atr", label.ReturnVolatility: "ewm"}
@@ -174,7 +173,6 @@ func (s cusum) tree() any {
 
 func (s cusum) schema() *schema { return s.number(&label.CUSUM{}).schema() }
 
-// classWeights is auto, none, or a list.
 type classWeights struct{ t *Training }
 
 func (s classWeights) list() list[float64] {

@@ -46,7 +46,7 @@ func (m Model) Window() int {
 	return 1
 }
 
-// Weights counts the parameters of the network with so many inputs and
+// Weights counts the parameters of the network with a number of inputs and
 // outputs.
 func (m Model) Weights(inputs, outputs int) int {
 	n, in := 0, inputs

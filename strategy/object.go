@@ -15,7 +15,6 @@ type member struct {
 	value any
 }
 
-// field is a key of a mapping.
 type field struct {
 	name     string
 	doc      string
@@ -24,7 +23,6 @@ type field struct {
 	when     func() bool // written only then; nil: always
 }
 
-// fields is a mapping with known keys.
 type fields []field
 
 func (f fields) names() []string {
@@ -141,7 +139,7 @@ func (v variant[T]) read(r *reader, n node) {
 			before := len(r.problems)
 			oneOf[T]{&tag, v.names()}.read(r, p.value)
 			if len(r.problems) > before {
-				return // which keys are right, nobody can say
+				return // the right keys depend on the kind, which is unknown
 			}
 		}
 	}

@@ -1,16 +1,28 @@
 package strategy
 
-import "github.com/goccy/go-yaml/ast"
+import (
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/ktrdr/ktrdr/internal/yamldoc"
+)
+
+// limits of a file: a strategy of a hundred indicators has some 5,000 tokens.
+var limits = yamldoc.Limits{What: "a strategy", Bytes: 256 << 10, Tokens: 20_000, Depth: 16}
 
 // Parse reads a strategy in YAML. name is the file's name, for messages. When
 // something is wrong the error is a Problems with all of it; warnings come in
 // either case.
 func Parse(src []byte, name string) (*Strategy, []Warning, error) {
-	r := newReader(name)
+	r := &reader{file: name, keys: map[string]yamldoc.Position{}}
 	s := new(Strategy)
 	s.setDefaults()
-	if root, ok := document(r, src); ok {
-		s.read(r, node{root, "", position{1, 1}})
+	switch root, wrong := yamldoc.Parse(src, limits); {
+	case wrong != nil:
+		r.problemAt(wrong.Position, "", wrong.Message)
+	case root == nil:
+		r.problemAt(start, "", "the file is empty")
+	default:
+		s.read(r, node{root, "", start})
 	}
 	if len(r.problems) > 0 {
 		return nil, r.warnings, Problems(sorted(r.problems))
@@ -31,16 +43,16 @@ func (s *Strategy) read(r *reader, root node) {
 }
 
 // isVersion2 recognises the grammar before this one: its indicators are a list.
-func isVersion2(root ast.Node) (position, bool) {
+func isVersion2(root ast.Node) (yamldoc.Position, bool) {
 	m, ok := root.(*ast.MappingNode)
 	if !ok {
-		return position{}, false
+		return yamldoc.Position{}, false
 	}
 	for _, v := range m.Values {
 		if key, _ := plainText(v.Key); key == "indicators" {
 			_, isList := v.Value.(*ast.SequenceNode)
-			return positionOf(v.Key), isList
+			return yamldoc.PositionOf(v.Key), isList
 		}
 	}
-	return position{}, false
+	return yamldoc.Position{}, false
 }

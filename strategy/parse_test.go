@@ -238,7 +238,7 @@ func TestParse_SaysWhatIsWrongAndWhere(t *testing.T) {
 			[]string{"{mode: single, timeframe: 1h}", "{timeframes: [1h, 4h], base_timeframe: 4h}"},
 			"it must be the shortest timeframe, 1h",
 		},
-		"a timeframe nobody has": {[]string{"timeframe: 1h", "timeframe: 3h"}, "\"3h\" is not one of 1m, 5m"},
+		"a timeframe that does not exist": {[]string{"timeframe: 1h", "timeframe: 3h"}, "\"3h\" is not one of 1m, 5m"},
 		"symbols by criteria": {
 			[]string{"symbol: EURUSD", "symbol: EURUSD, selection_criteria: {asset_class: forex}"},
 			"symbols cannot be selected by criteria",
@@ -248,7 +248,7 @@ func TestParse_SaysWhatIsWrongAndWhere(t *testing.T) {
 			"context data (fred, ib, cftc_cot) cannot be used",
 		},
 		"an indicator on other data": {[]string{"{type: adx,", "{type: adx, data_source: x,"}, "other data sources cannot be used"},
-		"a restriction nobody can enforce": {[]string{
+		"a restriction that cannot be enforced": {[]string{
 			"indicators:",
 			"deployment: {target_symbols: {mode: group_restricted, restrictions: {asset_classes: [forex]}}}\nindicators:",
 		}, "it cannot be enforced"},
@@ -316,11 +316,11 @@ func TestParse_WarnsOfWhatHasNoEffect(t *testing.T) {
 		change []string
 		want   string
 	}{
-		"an indicator nobody uses": {
+		"an indicator that is not used": {
 			[]string{"fuzzy_sets:", "  spare: {type: sma}\nfuzzy_sets:"},
 			"indicators.spare: no fuzzy set and no input uses it",
 		},
-		"a fuzzy set nobody uses": {
+		"a fuzzy set that is not used": {
 			[]string{"nn_inputs:", "  spare: {indicator: rsi_14, x: [1, 2, 3]}\nnn_inputs:"},
 			"fuzzy_sets.spare: no input uses it",
 		},
@@ -393,7 +393,7 @@ func TestParse_RefusesYAMLThatHidesItsMeaning(t *testing.T) {
 		"brackets without end":         {"name: " + strings.Repeat("[", 5000), "nested more than 16 deep"},
 		"dashes without end":           {strings.Repeat("- ", 5000), "nested more than 16 deep"},
 		"more words than a strategy":   {strings.Repeat("a: 1\n", 10_000), "a strategy has at most 20000"},
-		"more bytes than a strategy":   {strings.Repeat("#", 300_000), "a strategy has at most 262144"},
+		"more bytes than a strategy":   {strings.Repeat("#", 300_000), "the file is larger than 256 KB, which is the most for a strategy"},
 		"text that is not UTF-8":       {"name: \"\xff\"\n", "s.yaml:1:8: there is a byte here that is not text in UTF-8"},
 		"nothing":                      {"", "the file is empty"},
 		"only a comment":               {"# nothing\n", "the file is empty"},

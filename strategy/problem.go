@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Problem is one thing that is wrong with a strategy, and where.
 type Problem struct {
-	File         string // as given to Parse
-	Line, Column int    // from 1
-	Path         string // the key, as in training.labels.source; empty for the whole document
-	Message      string // a sentence that says what is wrong and what to do
+	File    string `json:"file"` // as given to Parse
+	Line    int    `json:"line"` // from 1, as the column
+	Column  int    `json:"column"`
+	Path    string `json:"path,omitempty"` // the key, as in training.labels.source; empty for the whole document
+	Message string `json:"message"`        // a sentence that says what is wrong and what to do
 }
 
 // String reads as compilers write it.
@@ -30,9 +33,9 @@ type Warning Problem
 // String reads as compilers write it.
 func (w Warning) String() string { return Problem(w).String() }
 
-// maxProblems is how many are told at once: who has more than that to mend
+// MaxProblems is how many are told at once: who has more than that to mend
 // will ask again.
-const maxProblems = 20
+const MaxProblems = 20
 
 // Problems is the error of a strategy that is not valid: all that is wrong
 // with it, in the order of the text, the first twenty.
@@ -40,12 +43,9 @@ type Problems []Problem
 
 // Error lists the problems, one a line.
 func (p Problems) Error() string {
-	lines := make([]string, len(p))
-	for i, x := range p {
-		lines[i] = x.String()
-	}
-	if len(p) == maxProblems {
-		lines = append(lines, fmt.Sprintf("(the first %d problems are listed)", maxProblems))
+	lines := text.Map(p, Problem.String)
+	if len(p) == MaxProblems {
+		lines = append(lines, fmt.Sprintf("(the first %d problems are listed)", MaxProblems))
 	}
 	return strings.Join(lines, "\n")
 }

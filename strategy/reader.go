@@ -8,17 +8,18 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/internal/yamldoc"
 )
 
-// position is a place in the text, from 1.
-type position struct{ line, column int }
+var start = yamldoc.Position{Line: 1, Column: 1}
 
 // node is a value of the document and the path that leads to it.
 type node struct {
 	ast  ast.Node
 	path string
-	at   position // of its key, or of itself
+	at   yamldoc.Position // of its key, or of itself
 }
 
 // reader collects what is wrong while a document is read, and where the keys
@@ -27,14 +28,12 @@ type reader struct {
 	file     string
 	problems []Problem
 	warnings []Warning
-	keys     map[string]position
+	keys     map[string]yamldoc.Position
 }
 
-func newReader(file string) *reader { return &reader{file: file, keys: map[string]position{}} }
-
-func (r *reader) problemAt(at position, path, message string) {
-	if len(r.problems) < maxProblems {
-		r.problems = append(r.problems, Problem{r.file, at.line, at.column, path, message})
+func (r *reader) problemAt(at yamldoc.Position, path, message string) {
+	if len(r.problems) < MaxProblems {
+		r.problems = append(r.problems, Problem{r.file, at.Line, at.Column, path, message})
 	}
 }
 
@@ -49,7 +48,7 @@ func (r *reader) problemOn(path, format string, args ...any) {
 
 func (r *reader) warnOn(path, format string, args ...any) {
 	at := r.where(path)
-	r.warnings = append(r.warnings, Warning{r.file, at.line, at.column, path, fmt.Sprintf(format, args...)})
+	r.warnings = append(r.warnings, Warning{r.file, at.Line, at.Column, path, fmt.Sprintf(format, args...)})
 }
 
 // idle warns of a key that was given and that nothing will use.
@@ -61,13 +60,13 @@ func (r *reader) idle(path, why string) {
 
 func (r *reader) given(path string) bool { _, ok := r.keys[path]; return ok }
 
-func (r *reader) where(path string) position {
+func (r *reader) where(path string) yamldoc.Position {
 	for p := path; p != ""; p = parent(p) {
 		if at, ok := r.keys[p]; ok {
 			return at
 		}
 	}
-	return position{1, 1}
+	return start
 }
 
 // parent is the path without its last key or index.
@@ -87,7 +86,6 @@ func child(path, key string) string {
 	return path + "." + key
 }
 
-// pair is a key of a mapping with its value.
 type pair struct {
 	key   string
 	value node
@@ -96,20 +94,15 @@ type pair struct {
 // mapping returns the pairs of a mapping in order. It refuses keys that are
 // not text and keys that were there before.
 func (r *reader) mapping(n node) ([]pair, bool) {
-	var values []*ast.MappingValueNode
-	switch m := n.ast.(type) {
-	case *ast.MappingNode:
-		values = m.Values
-	case *ast.MappingValueNode:
-		values = []*ast.MappingValueNode{m}
-	default:
+	values, ok := yamldoc.Entries(n.ast)
+	if !ok {
 		r.problem(n, "it must be a mapping (key: value), and is %s", kindOf(n.ast))
 		return nil, false
 	}
 	pairs := make([]pair, 0, len(values))
-	seen := make(map[string]position, len(values))
+	seen := make(map[string]yamldoc.Position, len(values))
 	for _, v := range values {
-		at := positionOf(v.Key)
+		at := yamldoc.PositionOf(v.Key)
 		key, ok := plainText(v.Key)
 		if !ok {
 			r.problemAt(at, n.path, fmt.Sprintf("the key %s is not text; put it in quotes", v.Key.GetToken().Value))
@@ -117,7 +110,7 @@ func (r *reader) mapping(n node) ([]pair, bool) {
 		}
 		path := child(n.path, key)
 		if first, twice := seen[key]; twice {
-			r.problemAt(at, path, fmt.Sprintf("the key is given twice, first in line %d", first.line))
+			r.problemAt(at, path, fmt.Sprintf("the key is given twice, first in line %d", first.Line))
 			continue
 		}
 		seen[key], r.keys[path] = at, at
@@ -126,7 +119,6 @@ func (r *reader) mapping(n node) ([]pair, bool) {
 	return pairs, true
 }
 
-// sequence returns the items of a list.
 func (r *reader) sequence(n node) ([]node, bool) {
 	s, ok := n.ast.(*ast.SequenceNode)
 	if !ok {
@@ -136,7 +128,7 @@ func (r *reader) sequence(n node) ([]node, bool) {
 	items := make([]node, len(s.Values))
 	for i, v := range s.Values {
 		path := fmt.Sprintf("%s[%d]", n.path, i)
-		items[i] = node{v, path, positionOf(v)}
+		items[i] = node{v, path, yamldoc.PositionOf(v)}
 		r.keys[path] = items[i].at
 	}
 	return items, true
@@ -179,7 +171,6 @@ func isNumeral(n ast.Node) bool {
 	return t.Type != token.DoubleQuoteType && t.Type != token.SingleQuoteType && decimal.MatchString(t.Value)
 }
 
-// number reads a finite number.
 func (r *reader) number(n node) (float64, bool) {
 	x, ok := math.NaN(), false
 	switch v := n.ast.(type) {
@@ -225,21 +216,3 @@ func kindOf(n ast.Node) string {
 }
 
 func shorten(s string) string { return text.Cut(s, 40) }
-
-// positionOf is where a value begins. A block mapping begins at its first key,
-// not at the colon behind it.
-func positionOf(n ast.Node) position {
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		if len(m.Values) > 0 && !m.IsFlowStyle {
-			return positionOf(m.Values[0].Key)
-		}
-	case *ast.MappingValueNode:
-		return positionOf(m.Key)
-	}
-	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
-		return position{1, 1}
-	}
-	p := n.GetToken().Position
-	return position{p.Line, p.Column}
-}

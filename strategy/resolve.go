@@ -117,7 +117,8 @@ func (s *Strategy) resolveReferences(r *reader) {
 		in.Normalization = ""
 		in.Set = slices.IndexFunc(s.FuzzySets, func(f FuzzySet) bool { return f.ID == in.Fuzzy })
 		if in.Set < 0 {
-			r.problemOn(path+".fuzzy_set", "there is no fuzzy set %q%s", shorten(in.Fuzzy), suggest(in.Fuzzy, idsOf(s.FuzzySets)))
+			ids := text.Map(s.FuzzySets, func(f FuzzySet) string { return f.ID })
+			r.problemOn(path+".fuzzy_set", "there is no fuzzy set %q%s", shorten(in.Fuzzy), suggest(in.Fuzzy, ids))
 			continue
 		}
 		usedSets[in.Set] = true
@@ -132,14 +133,6 @@ func (s *Strategy) resolveReferences(r *reader) {
 			r.warnOn("fuzzy_sets."+x.ID, "no input uses it")
 		}
 	}
-}
-
-func idsOf(sets []FuzzySet) []string {
-	out := make([]string, len(sets))
-	for i, x := range sets {
-		out[i] = x.ID
-	}
-	return out
 }
 
 func (s *Strategy) resolveTimeframes(r *reader, in *Input, path string) {
@@ -160,10 +153,7 @@ func (s *Strategy) resolveRef(r *reader, ref *Ref, path string, used []bool) {
 	id, output, dotted := strings.Cut(ref.Name, ".")
 	i := slices.IndexFunc(s.Indicators, func(x Indicator) bool { return x.ID == id })
 	if i < 0 {
-		var ids []string
-		for _, x := range s.Indicators {
-			ids = append(ids, x.ID)
-		}
+		ids := text.Map(s.Indicators, func(x Indicator) string { return x.ID })
 		r.problemOn(path, "there is no indicator %q%s", shorten(id), suggest(id, ids))
 		return
 	}

@@ -17,13 +17,12 @@ type shape interface {
 	schema() *schema
 }
 
-// whole is a whole number.
-type whole struct {
+type integer struct {
 	into     *int
 	min, max int
 }
 
-func (s whole) read(r *reader, n node) {
+func (s integer) read(r *reader, n node) {
 	x, ok := r.number(n)
 	if !ok {
 		return
@@ -35,9 +34,9 @@ func (s whole) read(r *reader, n node) {
 	*s.into = int(x)
 }
 
-func (s whole) tree() any { return *s.into }
+func (s integer) tree() any { return *s.into }
 
-func (s whole) schema() *schema {
+func (s integer) schema() *schema {
 	return &schema{Type: "integer", Minimum: new(float64(s.min)), Maximum: new(float64(s.max))}
 }
 
@@ -82,7 +81,6 @@ func (s number) schema() *schema {
 // format writes a number as people would.
 func format(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// flag is true or false.
 type flag struct{ into *bool }
 
 func (s flag) read(r *reader, n node) {
@@ -149,7 +147,6 @@ func (s phrase) schema() *schema {
 	return out
 }
 
-// oneOf is one of some names.
 type oneOf[T ~string] struct {
 	into *T
 	of   []T
@@ -176,7 +173,6 @@ func (s oneOf[T]) tree() any {
 
 func (s oneOf[T]) schema() *schema { return &schema{Type: "string", Enum: text.Strings(s.of)} }
 
-// list is a list of values of one shape.
 type list[T comparable] struct {
 	into     *[]T
 	item     func(*T) shape

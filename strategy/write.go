@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // YAML writes the strategy with everything spelled out. Parse reads it back to
@@ -83,21 +85,13 @@ func isFlat(v any) bool {
 
 func isObject(v any) bool { _, ok := v.(object); return ok }
 
-// flow writes a value on one line.
 func flow(v any) string {
 	switch v := v.(type) {
 	case object:
-		parts := make([]string, len(v))
-		for i, m := range v {
-			parts[i] = scalar(m.key) + ": " + flow(m.value)
-		}
+		parts := text.Map(v, func(m member) string { return scalar(m.key) + ": " + flow(m.value) })
 		return "{" + strings.Join(parts, ", ") + "}"
 	case []any:
-		parts := make([]string, len(v))
-		for i, item := range v {
-			parts[i] = flow(item)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
+		return "[" + strings.Join(text.Map(v, flow), ", ") + "]"
 	}
 	return scalar(v)
 }

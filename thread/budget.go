@@ -48,18 +48,3 @@ func ValueSize(v Value) int64 {
 func DocumentSize(checkpoint, metadata []byte) int64 {
 	return tupleCost + int64(len(checkpoint)+len(metadata))
 }
-
-// TupleSize is the size of a tuple with all its values.
-func TupleSize(t Tuple) int64 {
-	size := DocumentSize(t.Checkpoint, t.Metadata)
-	for _, v := range t.Values {
-		size += ValueSize(v)
-	}
-	for _, w := range t.PendingWrites {
-		size += ValueSize(w.Value)
-	}
-	for _, v := range t.PendingSends {
-		size += ValueSize(v)
-	}
-	return size
-}

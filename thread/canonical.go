@@ -115,12 +115,12 @@ func canonicalNumber(s string) string {
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
 		e, err := strconv.ParseInt(s[i+1:], 10, 64)
 		if err != nil || e > math.MaxInt64/2 || e < math.MinInt64/2 {
-			return sign + s // an exponent nobody means: equal to itself only
+			return sign + s // an exponent beyond all use: equal to itself only
 		}
 		mantissa, exponent = s[:i], e
 	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits := strings.TrimLeft(whole+fraction, "0")
+	integer, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(integer+fraction, "0")
 	exponent -= int64(len(fraction))
 	trimmed := strings.TrimRight(digits, "0")
 	exponent += int64(len(digits) - len(trimmed))

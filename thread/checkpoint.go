@@ -1,9 +1,7 @@
 package thread
 
 import (
-	"cmp"
 	"encoding/json"
-	"strings"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -88,16 +86,11 @@ func (t Tuple) WithDamage(why error) Tuple {
 	return t
 }
 
-// Place is the position of a checkpoint in lists. Lists are in descending order
+// Position is the position of a checkpoint in lists. Lists are in descending order
 // of id, then thread, then namespace. Copied threads have the same ids, so an id
 // alone is not a position.
-type Place struct {
+type Position struct {
 	Thread string `json:"thread_id"`
 	NS     string `json:"checkpoint_ns"`
 	ID     string `json:"checkpoint_id"`
-}
-
-// Compare is negative when p is listed before o.
-func (p Place) Compare(o Place) int {
-	return cmp.Or(strings.Compare(o.ID, p.ID), strings.Compare(o.Thread, p.Thread), strings.Compare(o.NS, p.NS))
 }

@@ -109,7 +109,7 @@ func (d ParsedPut) CheckLatest(latest string) error {
 		return nil
 	}
 	return ktrdr.Errorf(ktrdr.CodeConflict,
-		"the newest checkpoint of thread %q in namespace %q is %q, not the expected %q: read it and decide anew",
+		"the newest checkpoint of thread %q in namespace %q is %q, not the expected %q: read it and decide again",
 		d.Ref.Thread, d.Ref.NS, latest, *d.Latest)
 }
 

@@ -15,7 +15,7 @@ type Query struct {
 	NS         *string                    `json:"checkpoint_ns,omitempty"`
 	Checkpoint string                     `json:"checkpoint_id,omitempty"`
 	Before     string                     `json:"before,omitempty"` // ids strictly less
-	After      *Place                     `json:"after,omitempty"`  // the tuples that a list shows after it
+	After      *Position                  `json:"after,omitempty"`  // the tuples that a list shows after it
 	Filter     map[string]json.RawMessage `json:"filter,omitempty"` // AND of JSON equality on top-level metadata keys
 	Limit      *int                       `json:"limit,omitempty"`  // nil: no limit; 0: no tuples
 	MaxBytes   int64                      `json:"-"`                // of all tuples together, if there are two or more; 0: no limit

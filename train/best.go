@@ -41,7 +41,6 @@ func (b *best) see(epoch int, value float64, minDelta float64, net *neural.Net) 
 	}
 }
 
-// monitor is what the best epoch is chosen by.
 func monitor(t strategy.Training) strategy.Monitor {
 	if t.EarlyStopping.Monitor == "" {
 		return strategy.ValidationLoss
@@ -56,7 +55,6 @@ func accuracy(right, rows int) float64 {
 	return float64(right) / float64(rows)
 }
 
-// bestOf is the largest value, or nil of none.
 func bestOf(x []float64) *float64 {
 	if len(x) == 0 {
 		return nil

@@ -10,18 +10,9 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// Overrides are what a backtest may be asked to do otherwise than its strategy
-// says. nil leaves the strategy's.
-type Overrides struct {
-	InitialCapital *float64 `json:"initial_capital,omitempty"`
-	Commission     *float64 `json:"commission,omitempty"`
-	Slippage       *float64 `json:"slippage,omitempty"`
-	Spread         *float64 `json:"spread,omitempty"`
-}
-
 // BacktestConfig is how the strategy's signals are traded. Where its figures
 // begin is left at the first bar: see Plan.
-func BacktestConfig(s *strategy.Strategy, o Overrides) backtest.Config {
+func BacktestConfig(s *strategy.Strategy, o backtest.Overrides) backtest.Config {
 	b := s.Backtest
 	return backtest.Config{
 		InitialCapital: override(b.InitialCapital, o.InitialCapital),
@@ -63,7 +54,7 @@ var ErrNoDecision = errors.New("no bar is left to decide at")
 // as history only, bars that close after it are not looked at, and trading
 // begins at the first bar of which the model can say something. ErrNoDecision where
 // there is no such bar.
-func NewPlan(m *Model, data Series, span strategy.Span, o Overrides) (*Plan, error) {
+func NewPlan(m *TrainedModel, data Series, span strategy.Span, o backtest.Overrides) (*Plan, error) {
 	if span.Start.IsZero() {
 		span.Start = m.Strategy.Backtest.Span.Start
 	}
@@ -102,10 +93,10 @@ func NewPlan(m *Model, data Series, span strategy.Span, o Overrides) (*Plan, err
 // NewPlans prepares one backtest for each symbol, over the same span. Each is an
 // account with the same share of the capital. overrides are those of a symbol; nil
 // means none.
-func NewPlans(m *Model, data []Series, span strategy.Span, overrides func(symbol string) Overrides) ([]*Plan, error) {
+func NewPlans(m *TrainedModel, data []Series, span strategy.Span, overrides func(symbol string) backtest.Overrides) ([]*Plan, error) {
 	plans := make([]*Plan, len(data))
 	for i, d := range data {
-		var o Overrides
+		var o backtest.Overrides
 		if overrides != nil {
 			o = overrides(d.Symbol)
 		}

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -18,7 +19,6 @@ type Series struct {
 	Bars   []*market.Bars
 }
 
-// frame returns the bars of a timeframe.
 func (d Series) frame(tf market.Timeframe) (*market.Bars, error) {
 	for _, b := range d.Bars {
 		if b.Timeframe == tf {
@@ -84,22 +84,14 @@ func (d Series) before(end int64) Series {
 	return cut
 }
 
-// Source says which bars were read, so that a result can name its data.
-type Source struct {
-	Symbol    string           `json:"symbol"`
-	Timeframe market.Timeframe `json:"timeframe"`
-	Hash      string           `json:"hash"` // of market.Bars.Hash, in hex
-	Bars      int              `json:"bars"`
-	First     int64            `json:"first"` // opening instants, Unix seconds
-	Last      int64            `json:"last"`
-}
-
 // sources describes the data.
-func (d Series) sources() []Source {
-	var list []Source
+func (d Series) sources() []metrics.Source {
+	var list []metrics.Source
 	for _, b := range d.Bars {
 		hash := b.Hash()
-		list = append(list, Source{d.Symbol, b.Timeframe, hex.EncodeToString(hash[:]), b.Len(), b.Time[0], b.Time[b.Len()-1]})
+		list = append(list, metrics.Source{
+			Symbol: d.Symbol, Timeframe: b.Timeframe, Hash: hex.EncodeToString(hash[:]), Bars: b.Len(), First: b.Time[0], Last: b.Time[b.Len()-1],
+		})
 	}
 	return list
 }

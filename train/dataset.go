@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/ktrdr/ktrdr/feature"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 )
 
@@ -31,7 +32,7 @@ type Dataset struct {
 	ClassWeights []float32 // what the loss weighs classes with; nil for none
 	Unit         Unit      // of a regression: what the targets of the table are counted in; 0 for a classification
 
-	Split                   Split
+	Split                   metrics.Split
 	Train, Validation, Test []int32 // rows, symbol by symbol, each in order of time
 
 	purged   [3]int
@@ -44,12 +45,11 @@ type Block struct {
 	Symbol  string
 	First   int     // its first row in the table
 	Time    []int64 // opening instants of its bars, one for each row
-	Sources []Source
+	Sources []metrics.Source
 }
 
 func (ds *Dataset) parts() [3][]int32 { return [3][]int32{ds.Train, ds.Validation, ds.Test} }
 
-// where tells which bar a row is.
 func (ds *Dataset) where(row int32) (symbol string, at int64) {
 	i := sort.Search(len(ds.Symbols), func(i int) bool { return ds.Symbols[i].First > int(row) }) - 1
 	b := ds.Symbols[i]
@@ -57,8 +57,8 @@ func (ds *Dataset) where(row int32) (symbol string, at int64) {
 }
 
 // Sources lists the bars that the dataset was made from.
-func (ds *Dataset) Sources() []Source {
-	var list []Source
+func (ds *Dataset) Sources() []metrics.Source {
+	var list []metrics.Source
 	for _, b := range ds.Symbols {
 		list = append(list, b.Sources...)
 	}
@@ -84,14 +84,14 @@ func (ds *Dataset) Hash() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-func (ds *Dataset) summary() DataSummary {
-	return DataSummary{Sources: ds.Sources(), Features: ds.Features, Split: ds.Split, Parts: ds.partReports(), Unit: ds.Unit}
+func (ds *Dataset) summary() metrics.DataSummary {
+	return metrics.DataSummary{Sources: ds.Sources(), Features: ds.Features, Split: ds.Split, Parts: ds.partReports(), Unit: float64(ds.Unit)}
 }
 
-func (ds *Dataset) partReports() []PartReport {
-	var list []PartReport
+func (ds *Dataset) partReports() []metrics.PartReport {
+	var list []metrics.PartReport
 	for p, rows := range ds.parts() {
-		r := PartReport{Name: partNames[p], Samples: len(rows), Purged: ds.purged[p]}
+		r := metrics.PartReport{Name: partNames[p], Samples: len(rows), Purged: ds.purged[p]}
 		r.From, r.To = ds.extent(rows)
 		if ds.Classes != nil {
 			r.Classes = make([]int, len(ds.Classes))
@@ -106,7 +106,6 @@ func (ds *Dataset) partReports() []PartReport {
 	return list
 }
 
-// extent is the first and the last instant of rows; 0 of none.
 func (ds *Dataset) extent(rows []int32) (from, to int64) {
 	for _, b := range ds.Symbols {
 		i := sort.Search(len(rows), func(i int) bool { return int(rows[i]) >= b.First })

@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 )
 
@@ -10,22 +11,23 @@ import (
 // The model has the weights of the epoch that did best on the validation part;
 // without one, those of the last epoch, and the metrics warn of it. The run
 // stays as it is.
-func (r *Run) Finish() (*Model, Metrics, error) {
+func (r *Run) Finish() (*TrainedModel, metrics.Metrics, error) {
 	if !r.Done() {
-		return nil, Metrics{}, fmt.Errorf("the training has %d of %d epochs: finish it when it is done", r.epoch, r.strategy.Training.Epochs)
+		return nil, metrics.Metrics{}, fmt.Errorf("the training has %d of %d epochs: finish it when it is done",
+			r.epoch, r.strategy.Training.Epochs)
 	}
 	net, err := r.chosen()
 	if err != nil {
-		return nil, Metrics{}, err
+		return nil, metrics.Metrics{}, err
 	}
-	m := Metrics{Training: r.trainingMetrics(), Model: modelInfo(net), Data: r.ds.summary(), Warnings: []string{}}
+	m := metrics.Metrics{Training: r.trainingMetrics(), Model: modelInfo(net), Data: r.ds.summary(), Warnings: []string{}}
 	if err := r.judgeValidation(net, &m); err != nil {
-		return nil, Metrics{}, err
+		return nil, metrics.Metrics{}, err
 	}
 	if err := r.judgeTest(net, &m); err != nil {
-		return nil, Metrics{}, err
+		return nil, metrics.Metrics{}, err
 	}
-	model := &Model{
+	model := &TrainedModel{
 		Net: net, Strategy: r.strategy,
 		Info: Info{
 			Numerics: versions(), KernelClass: r.Kernel().Class(), Seed: r.seed,
@@ -49,14 +51,14 @@ func (r *Run) chosen() (*neural.Net, error) {
 	return net, net.SetParams(weights)
 }
 
-func (r *Run) trainingMetrics() TrainingMetrics {
-	h := r.history.clone()
-	for _, column := range h.columns() {
+func (r *Run) trainingMetrics() metrics.TrainingMetrics {
+	h := clone(r.history)
+	for _, column := range columns(&h) {
 		if *column == nil {
 			*column = []float64{} // an empty list, not null, on the wire
 		}
 	}
-	t := TrainingMetrics{
+	t := metrics.TrainingMetrics{
 		EpochsTrained:      r.epoch,
 		FinalTrainLoss:     *lastOf(h.TrainLoss),
 		FinalTrainAccuracy: *lastOf(h.TrainAccuracy),
@@ -76,20 +78,19 @@ func (r *Run) trainingMetrics() TrainingMetrics {
 	return t
 }
 
-func modelInfo(net *neural.Net) ModelInfo {
-	return ModelInfo{
+func modelInfo(net *neural.Net) metrics.ModelInfo {
+	return metrics.ModelInfo{
 		Architecture: net.Spec().String(), ParametersCount: net.ParamCount(), TrainableParameters: net.ParamCount(),
 		KernelClass: net.Kernel().Class(),
 	}
 }
 
-// answers are the outputs of a network for rows of the dataset.
 func (r *Run) answers(net *neural.Net, rows []int32) ([]float32, error) {
 	out := make([]float32, len(rows)*net.Spec().Outputs)
 	return out, neural.NewPredictor(net, 0).Predict(&r.ds.Table, rows, out)
 }
 
-func (r *Run) judgeValidation(net *neural.Net, m *Metrics) error {
+func (r *Run) judgeValidation(net *neural.Net, m *metrics.Metrics) error {
 	if len(r.ds.Validation) == 0 {
 		m.Warnings = append(m.Warnings,
 			"the split has no validation part: the model has the weights of the last epoch, whether or not they are the best")
@@ -105,7 +106,7 @@ func (r *Run) judgeValidation(net *neural.Net, m *Metrics) error {
 	return nil
 }
 
-func (r *Run) judgeTest(net *neural.Net, m *Metrics) error {
+func (r *Run) judgeTest(net *neural.Net, m *metrics.Metrics) error {
 	if len(r.ds.Test) == 0 {
 		m.Warnings = append(m.Warnings, "the split has no test part: nothing is known about how the model does on bars it has not seen")
 		return nil
@@ -124,7 +125,7 @@ func (r *Run) judgeTest(net *neural.Net, m *Metrics) error {
 		m.Warnings = append(m.Warnings,
 			fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of training reaches",
 				m.Test.Accuracy, m.Test.BaselineAccuracy))
-	} else if most := m.Test.commonest(); m.Test.Accuracy <= most {
+	} else if most := majority(m.Test); m.Test.Accuracy <= most {
 		m.Warnings = append(m.Warnings,
 			fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of the test part itself would "+
 				"reach", m.Test.Accuracy, most))
@@ -133,7 +134,7 @@ func (r *Run) judgeTest(net *neural.Net, m *Metrics) error {
 }
 
 // warnCollapsed says so when almost all answers are one.
-func (r *Run) warnCollapsed(m *Metrics, part string, shares []float64) {
+func (r *Run) warnCollapsed(m *metrics.Metrics, part string, shares []float64) {
 	if !collapsed(shares) {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
@@ -95,7 +96,7 @@ func (l lab) parse(t testing.TB) *strategy.Strategy {
 	return s
 }
 
-// synth is a symbol of so many hourly bars, with the timeframes that it is asked
+// synth is a symbol with a number of hourly bars, with the timeframes that it is asked
 // for made from them.
 func synth(t testing.TB, symbol string, bars int, seed uint64, edge float64, higher ...market.Timeframe) train.Series {
 	t.Helper()
@@ -131,7 +132,7 @@ func start(t testing.TB, ds *train.Dataset, s *strategy.Strategy, seed uint64) *
 
 var errStop = errors.New("stopped by the test")
 
-// carry goes on with a run to its end, or until so many batches are done; a
+// carry continues a run until it ends, or until a number of batches is done; a
 // negative number is no limit. It says whether the run is done.
 func carry(t testing.TB, r *train.Run, batches int) bool {
 	t.Helper()
@@ -158,7 +159,7 @@ func carry(t testing.TB, r *train.Run, batches int) bool {
 	return true
 }
 
-func finish(t testing.TB, r *train.Run) (*train.Model, train.Metrics) {
+func finish(t testing.TB, r *train.Run) (*train.TrainedModel, metrics.Metrics) {
 	t.Helper()
 	m, metrics, err := r.Finish()
 	if err != nil {
@@ -176,7 +177,7 @@ func store(t testing.TB, r *train.Run) []byte {
 	return b
 }
 
-func encode(t testing.TB, m *train.Model) []byte {
+func encode(t testing.TB, m *train.TrainedModel) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := m.Encode(&b); err != nil {
@@ -186,7 +187,7 @@ func encode(t testing.TB, m *train.Model) []byte {
 }
 
 // model trains a small model on a market with an edge.
-func model(t testing.TB, l lab, data ...train.Series) *train.Model {
+func model(t testing.TB, l lab, data ...train.Series) *train.TrainedModel {
 	t.Helper()
 	s := l.parse(t)
 	r := start(t, prepare(t, s, data...), s, 1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 )
@@ -29,13 +30,13 @@ func jobFile(t testing.TB, name string) []byte {
 }
 
 // job is a benchmark job from its files to the model's bytes.
-func job(t testing.TB, csv, yaml []byte) (*train.Model, train.Metrics, train.Series) {
+func job(t testing.TB, csv, yaml []byte) (*train.TrainedModel, metrics.Metrics, train.Series) {
 	t.Helper()
 	s, _, err := strategy.Parse(yaml, "job")
 	if err != nil {
 		t.Fatal(err)
 	}
-	bars, _, err := market.ReadCSV(bytes.NewReader(csv), market.CSVOptions{Symbol: "EURUSD", Timeframe: market.H1})
+	bars, _, err := market.ReadCSV(bytes.NewReader(csv), market.ImportOptions{Symbol: "EURUSD", Timeframe: market.H1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,9 +50,9 @@ func job(t testing.TB, csv, yaml []byte) (*train.Model, train.Metrics, train.Ser
 	return m, metrics, data
 }
 
-func tradeJob(t testing.TB, m *train.Model, data train.Series) *backtest.Result {
+func tradeJob(t testing.TB, m *train.TrainedModel, data train.Series) *backtest.Result {
 	t.Helper()
-	p, err := train.NewPlan(m, data, strategy.Span{}, train.Overrides{Commission: new(0.001), Slippage: new(0.0005)})
+	p, err := train.NewPlan(m, data, strategy.Span{}, backtest.Overrides{Commission: new(0.001), Slippage: new(0.0005)})
 	if err != nil {
 		t.Fatal(err)
 	}

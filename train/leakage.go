@@ -1,6 +1,11 @@
 package train
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"github.com/ktrdr/ktrdr/metrics"
+)
 
 // What a feature may know of the label. Nothing that is known at a bar's close
 // comes near these; a feature that does has been given the answer.
@@ -14,7 +19,6 @@ const (
 	bins     = 64     // how finely the range of a feature is looked at
 )
 
-// survey looks at the features of the training samples, one at a time.
 type survey struct {
 	ds *Dataset
 	x  []float64 // the feature under review
@@ -38,8 +42,8 @@ func newSurvey(ds *Dataset) *survey {
 func (s *survey) step() int { return (len(s.ds.Train) + surveyed - 1) / surveyed }
 
 // feature says what a column of the table knows of the label.
-func (s *survey) feature(name string, column int) LeakReport {
-	r := LeakReport{Feature: name}
+func (s *survey) feature(name string, column int) metrics.LeakReport {
+	r := metrics.LeakReport{Feature: name}
 	if len(s.x) == 0 {
 		return r
 	}
@@ -118,17 +122,13 @@ func (s *survey) alone(low, high float64) float64 {
 	}
 	right := 0
 	for b := range bins {
-		most := 0
-		for _, n := range counts[b*classes : (b+1)*classes] {
-			most = max(most, n)
-		}
-		right += most
+		right += slices.Max(counts[b*classes : (b+1)*classes])
 	}
 	return float64(right) / float64(len(s.x))
 }
 
 // checkLeaks refuses features that know the answer.
-func (p *Preflight) checkLeaks(s *survey) {
+func checkLeaks(p *metrics.Preflight, s *survey) {
 	train := p.Parts[0]
 	most := 0
 	for _, n := range train.Classes {
@@ -141,10 +141,11 @@ func (p *Preflight) checkLeaks(s *survey) {
 		p.Leaks = append(p.Leaks, r)
 		switch {
 		case r.Correlation > leakCorrelation:
-			p.refuse(CodeLeakage, "feature %s has a correlation of %.4f with the label: it is the answer, which nothing known at the close can be",
+			p.Refuse(metrics.CodeLeakage,
+				"feature %s has a correlation of %.4f with the label: it is the answer, which nothing known at the close can be",
 				name, r.Correlation)
 		case r.Alone > leakAccuracy && mixed:
-			p.refuse(CodeLeakage,
+			p.Refuse(metrics.CodeLeakage,
 				"feature %s alone tells the label in %.2f %% of the training samples: it knows the answer, which nothing known at the close can", name,
 				100*r.Alone)
 		}

@@ -11,7 +11,7 @@ import (
 
 // VerifyLive computes the last answer of signals again from bars that arrive one by one.
 // What would be traded tomorrow must be what was tested.
-func VerifyLive(m *Model, data Series, said *Signals) error {
+func VerifyLive(m *TrainedModel, data Series, said *Signals) error {
 	live, window := feature.NewLive(m.Strategy), m.Strategy.Model.Window()
 	var rows [][]float32 // the last rows, as the network sees them
 	known := 0           // rows in a row that have every feature

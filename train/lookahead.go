@@ -115,7 +115,6 @@ func CheckLookahead(prepare Preparer, data []Series, opt Options) error {
 	return nil
 }
 
-// checkOrder refuses a split that is not by time.
 func (ds *Dataset) checkOrder() error {
 	borders := []int64{math.MinInt64, ds.Split.Validation, ds.Split.Test, ds.Split.End}
 	for p, rows := range ds.parts() {
@@ -131,7 +130,6 @@ func (ds *Dataset) checkOrder() error {
 	return nil
 }
 
-// samePart compares the samples of a part.
 func samePart(was, is *Dataset, p int) *LookAheadError {
 	a, b := was.parts()[p], is.parts()[p]
 	for i := range max(len(a), len(b)) {

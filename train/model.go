@@ -9,14 +9,16 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr/feature"
+	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// Model is a trained network with all that is needed to ask it: the strategy it
+// TrainedModel is a trained network with all that is needed to ask it: the strategy it
 // was trained for, the normalisation of its inputs, and where it comes from.
 // Its file is a safetensors file; see neural.WriteModel.
-type Model struct {
+type TrainedModel struct {
 	Net      *neural.Net
 	Strategy *strategy.Strategy
 	Info     Info
@@ -24,15 +26,15 @@ type Model struct {
 
 // Info is what a model knows of its making.
 type Info struct {
-	Numerics    string       `json:"numerics"`     // versions of the arithmetic
-	KernelClass string       `json:"kernel_class"` // of the kernels it was trained with, and runs on
-	Seed        uint64       `json:"seed,string"`
-	Features    []string     `json:"features"`
-	Norm        feature.Norm `json:"norm"`
-	Unit        Unit         `json:"target_unit,omitempty"` // of a regression: what the network counts returns in
-	Sources     []Source     `json:"sources"`
-	Split       Split        `json:"split"` // bars before Split.Test are not out of sample
-	Metrics     Metrics      `json:"metrics"`
+	Numerics    string           `json:"numerics"`     // versions of the arithmetic
+	KernelClass string           `json:"kernel_class"` // of the kernels it was trained with, and runs on
+	Seed        uint64           `json:"seed,string"`
+	Features    []string         `json:"features"`
+	Norm        feature.Norm     `json:"norm"`
+	Unit        Unit             `json:"target_unit,omitempty"` // of a regression: what the network counts returns in
+	Sources     []metrics.Source `json:"sources"`
+	Split       metrics.Split    `json:"split"` // bars before Split.Test are not out of sample
+	Metrics     metrics.Metrics  `json:"metrics"`
 }
 
 // The metadata of a model file.
@@ -47,9 +49,9 @@ const maxModel = 64 << 20
 
 // Encode writes the model file. The same model gives the same bytes. The
 // history of the training, which may be long, is left out.
-func (m *Model) Encode(w io.Writer) error {
+func (m *TrainedModel) Encode(w io.Writer) error {
 	info := m.Info
-	info.Metrics.Training.History = History{}
+	info.Metrics.Training.History = metrics.History{}
 	b, err := json.Marshal(info)
 	if err != nil {
 		return fmt.Errorf("write model: %w", err)
@@ -63,12 +65,12 @@ func (m *Model) Encode(w io.Writer) error {
 
 // Decode reads a model file that Encode wrote. It refuses one of another version
 // of the arithmetic, and one whose parts do not belong together.
-func Decode(r io.Reader) (*Model, error) {
+func Decode(r io.Reader) (*TrainedModel, error) {
 	file, err := neural.ReadModel(r, maxModel)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Net: file.Net}
+	m := &TrainedModel{Net: file.Net}
 	if err := m.decode(file.Metadata); err != nil {
 		return nil, fmt.Errorf("read model: %w", err)
 	}
@@ -76,7 +78,7 @@ func Decode(r io.Reader) (*Model, error) {
 }
 
 // On is the model on another kernel of its class: the same answers, bit for bit.
-func (m *Model) On(k neural.Kernel) (*Model, error) {
+func (m *TrainedModel) On(k neural.Kernel) (*TrainedModel, error) {
 	net, err := m.Net.On(k)
 	if err != nil {
 		return nil, fmt.Errorf("model of strategy %s: %w", m.Strategy.Name, err)
@@ -86,7 +88,7 @@ func (m *Model) On(k neural.Kernel) (*Model, error) {
 	return &moved, nil
 }
 
-func (m *Model) decode(meta map[string]string) error {
+func (m *TrainedModel) decode(meta map[string]string) error {
 	d := json.NewDecoder(bytes.NewReader([]byte(meta[metaInfo])))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m.Info); err != nil {
@@ -96,7 +98,7 @@ func (m *Model) decode(meta map[string]string) error {
 		return errors.New("something follows its description")
 	}
 	if m.Info.Numerics != versions() {
-		return fmt.Errorf("it was made with the arithmetic %q, and this program has %q: its answers would be others; train it anew, or use the "+
+		return fmt.Errorf("it was made with the arithmetic %q, and this program has %q: its answers would be others; train it again, or use the "+
 			"program that made it", m.Info.Numerics, versions())
 	}
 	s, _, err := strategy.Parse([]byte(meta[metaStrategy]), "strategy of the model")
@@ -111,11 +113,8 @@ func (m *Model) decode(meta map[string]string) error {
 }
 
 // check refuses parts that do not belong together.
-func (m *Model) check() error {
-	var features []string
-	for _, id := range m.Strategy.Features() {
-		features = append(features, string(id))
-	}
+func (m *TrainedModel) check() error {
+	features := text.Strings(m.Strategy.Features())
 	if !slices.Equal(features, m.Info.Features) {
 		return fmt.Errorf("its features are %v, and its strategy has %v", m.Info.Features, features)
 	}
@@ -130,7 +129,7 @@ func (m *Model) check() error {
 	if err := m.Info.Unit.check(m.Strategy); err != nil {
 		return err
 	}
-	if err := m.Info.Split.check(); err != nil {
+	if err := checkSplit(m.Info.Split); err != nil {
 		return err
 	}
 	if got, want := m.Net.Spec().String(), network(m.Strategy, len(features)).String(); got != want {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/train"
 )
@@ -35,7 +36,7 @@ func TestModel_ComesBackAsItWas(t *testing.T) {
 				t.Error("the model read back is written differently")
 			}
 			want := m.Info
-			want.Metrics.Training.History = train.History{}
+			want.Metrics.Training.History = metrics.History{}
 			if d := cmp.Diff(want, back.Info); d != "" {
 				t.Errorf("what it knows of its making differs (-was +is):\n%s", d)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/feature"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -26,27 +27,8 @@ type Signals struct {
 	Signal     []backtest.Signal
 	Confidence []float32
 
-	First int // the first bar with an answer; the number of bars if none has
-	why   []reason
-}
-
-// reason is why the signal of a bar is what it is.
-type reason uint8
-
-const (
-	followed  reason = iota // the answer is to trade, and so is the signal
-	undefined               // a feature has no value, or too few bars have passed
-	unsure                  // the answer would trade, and is below the confidence threshold or the cost
-	answered                // hold is the answer
-)
-
-// Holds counts the bars at which the signal is to hold, by the reason.
-type Holds struct {
-	Undefined int `json:"undefined"` // a feature has no value, or too few bars have passed
-	Unsure    int `json:"unsure"`    // the answer would trade, and is below the confidence threshold or the cost
-	Answered  int `json:"answered"`  // hold is the answer
-
-	Followed int `json:"-"` // the other bars, at which the signal is to trade
+	First   int               // the first bar with an answer; the number of bars if none has
+	classes []backtest.Signal // what each class means for a trader; nil of a regression
 }
 
 // Answer is what the model says of one bar.
@@ -54,11 +36,13 @@ func (s *Signals) Answer(bar int) []float32 { return s.Answers[bar*s.Outputs:][:
 
 // Predict asks a model about every bar of a symbol, as far as the strategy may
 // be used on it. What it says of a bar depends on the bars up to it alone.
-func Predict(m *Model, data Series) (*Signals, error) { return PredictLast(m, data, math.MaxInt) }
+func Predict(m *TrainedModel, data Series) (*Signals, error) {
+	return PredictLast(m, data, math.MaxInt)
+}
 
 // PredictLast is Predict for the last bars. Those before are read, and have no
 // answer.
-func PredictLast(m *Model, data Series, last int) (*Signals, error) {
+func PredictLast(m *TrainedModel, data Series, last int) (*Signals, error) {
 	s := m.Strategy
 	if err := m.Allows(data.Symbol); err != nil {
 		return nil, err
@@ -83,14 +67,13 @@ func PredictLast(m *Model, data Series, last int) (*Signals, error) {
 	if err := out.decide(s); err != nil {
 		return nil, fmt.Errorf("decisions of strategy %s: %w", s.Name, err)
 	}
-	out.explain(s)
 	return out, nil
 }
 
 // Allows refuses symbols that the strategy's deployment leaves out. The symbols
 // that the model was trained on are those of its data, which a request may have
 // chosen.
-func (m *Model) Allows(symbol string) error {
+func (m *TrainedModel) Allows(symbol string) error {
 	if m.Strategy.Deployment.Symbols != strategy.TrainingOnly {
 		return m.Strategy.Allows(symbol, m.Strategy.Data.Base)
 	}
@@ -112,7 +95,7 @@ func (m *Model) Allows(symbol string) error {
 const asked = 8192
 
 // ask fills in the answers from a row on, run by run of usable rows.
-func (s *Signals) ask(model *Model, m *feature.Matrix, from int) error {
+func (s *Signals) ask(model *TrainedModel, m *feature.Matrix, from int) error {
 	s.Answers = make([]float32, m.Rows*s.Outputs)
 	table := neural.Dataset{Rows: m.Rows, Inputs: m.Cols, Stride: m.Stride, X: m.X}
 	predictor, need := neural.NewPredictor(model.Net, 0), needOf(model.Strategy)
@@ -141,7 +124,7 @@ func (s *Signals) ask(model *Model, m *feature.Matrix, from int) error {
 
 // Answers makes what the network puts out into what the model says: the
 // probabilities of the classes, or forecast returns.
-func (m *Model) Answers(outputs []float32) {
+func (m *TrainedModel) Answers(outputs []float32) {
 	if n := m.Net.Spec().Outputs; n > 1 {
 		neural.Softmax(outputs, n)
 		return
@@ -158,53 +141,29 @@ func (s *Signals) decide(st *strategy.Strategy) (err error) {
 		})
 		return err
 	}
-	classes := signalsOf(st)
-	if len(classes) != s.Outputs {
+	for _, x := range st.Training.Labels.Signals() {
+		s.classes = append(s.classes, backtest.Signal(x))
+	}
+	if len(s.classes) != s.Outputs {
 		return errors.New("the network has another number of classes than the labels")
 	}
-	s.Signal, s.Confidence, err = backtest.FromProbabilities(s.Answers, backtest.Decision{Threshold: d.Confidence, Classes: classes})
+	s.Signal, s.Confidence, err = backtest.FromProbabilities(s.Answers, backtest.Decision{Threshold: d.Confidence, Classes: s.classes})
 	return err
 }
 
-// signalsOf is what each class of the strategy's labels means for a trader.
-func signalsOf(s *strategy.Strategy) []backtest.Signal {
-	var list []backtest.Signal
-	for _, x := range s.Training.Labels.Signals() {
-		list = append(list, backtest.Signal(x))
-	}
-	return list
-}
-
-// explain says of each bar why its signal is what it is.
-func (s *Signals) explain(st *strategy.Strategy) {
-	classes := signalsOf(st)
-	s.why = make([]reason, len(s.Signal))
-	for bar, signal := range s.Signal {
+// Holds counts the bars from one on at which there was no signal.
+func (s *Signals) Holds(from int) metrics.Holds {
+	var h metrics.Holds
+	for bar := from; bar < len(s.Signal); bar++ {
 		switch {
 		case math.IsNaN(float64(s.Answers[bar*s.Outputs])):
-			s.why[bar] = undefined
-		case signal != backtest.Hold:
-		case s.Outputs > 1 && classes[argmax(s.Answer(bar))] == backtest.Hold:
-			s.why[bar] = answered
-		default:
-			s.why[bar] = unsure
-		}
-	}
-}
-
-// Holds counts the bars from one on at which there was no signal.
-func (s *Signals) Holds(from int) Holds {
-	var h Holds
-	for _, why := range s.why[from:] {
-		switch why {
-		case undefined:
 			h.Undefined++
-		case unsure:
-			h.Unsure++
-		case answered:
-			h.Answered++
-		case followed:
+		case s.Signal[bar] != backtest.Hold:
 			h.Followed++
+		case s.classes != nil && s.classes[argmax(s.Answer(bar))] == backtest.Hold:
+			h.Answered++
+		default:
+			h.Unsure++
 		}
 	}
 	return h

@@ -25,7 +25,7 @@ func TestPredict_SaysOfABarWhatItSaysOfItAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := model(t, l, synth(t, "AAA", 700, 7, 0.2))
 			data := synth(t, "AAA", 20_000, 8, 0.2) // more than are asked at once
-			whole, err := train.Predict(m, data)
+			all, err := train.Predict(m, data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,14 +40,14 @@ func TestPredict_SaysOfABarWhatItSaysOfItAlone(t *testing.T) {
 			one := neural.NewPredictor(m.Net, 1)
 			r := num.NewRand(1)
 			for range 300 {
-				bar := whole.First + int(r.Uint64n(uint64(x.Rows-whole.First)))
+				bar := all.First + int(r.Uint64n(uint64(x.Rows-all.First)))
 				out := make([]float32, 3)
 				if err := one.Predict(&table, []int32{int32(bar)}, out); err != nil {
 					t.Fatal(err)
 				}
 				neural.Softmax(out, 3)
-				if !slices.Equal(out, whole.Answer(bar)) {
-					t.Fatalf("bar %d alone: %v, among all: %v", bar, out, whole.Answer(bar))
+				if !slices.Equal(out, all.Answer(bar)) {
+					t.Fatalf("bar %d alone: %v, among all: %v", bar, out, all.Answer(bar))
 				}
 			}
 		})
@@ -61,7 +61,7 @@ func TestPredictLast_AsksOnlyAboutTheLastBars(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := synth(t, "AAA", 900, 7, 0.2)
 			m := model(t, l, data)
-			whole, err := train.Predict(m, data)
+			all, err := train.Predict(m, data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,9 +73,9 @@ func TestPredictLast_AsksOnlyAboutTheLastBars(t *testing.T) {
 				t.Errorf("the first answer is at bar %d, and %d bars have none; want 893", last.First, last.Holds(0).Undefined)
 			}
 			for bar := 893; bar < 900; bar++ {
-				if !slices.Equal(last.Answer(bar), whole.Answer(bar)) || last.Signal[bar] != whole.Signal[bar] ||
-					last.Confidence[bar] != whole.Confidence[bar] {
-					t.Errorf("bar %d: %v, among all: %v", bar, last.Answer(bar), whole.Answer(bar))
+				if !slices.Equal(last.Answer(bar), all.Answer(bar)) || last.Signal[bar] != all.Signal[bar] ||
+					last.Confidence[bar] != all.Confidence[bar] {
+					t.Errorf("bar %d: %v, among all: %v", bar, last.Answer(bar), all.Answer(bar))
 				}
 			}
 			if err := train.VerifyLive(m, data, last); err != nil {
@@ -144,7 +144,7 @@ func TestPredict_OnEachSymbolOfAMultiSymbolModel(t *testing.T) {
 	data := unlike(t)
 	m := model(t, lab{symbols: threeSymbols, deployment: "{target_symbols: {mode: training_only}}"}, data...)
 	for _, d := range data {
-		p, err := train.NewPlan(m, d, strategy.Span{}, train.Overrides{})
+		p, err := train.NewPlan(m, d, strategy.Span{}, backtest.Overrides{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestNewPlan_TradesWithinItsSpan(t *testing.T) {
 	m := model(t, lab{}, data)
 	b := data.Bars[0]
 	span := strategy.Span{Start: time.Unix(b.Time[300], 0).UTC(), End: time.Unix(b.Time[700], 0).UTC()}
-	p, err := train.NewPlan(m, data, span, train.Overrides{Commission: new(0.002), InitialCapital: new(5000.0)})
+	p, err := train.NewPlan(m, data, span, backtest.Overrides{Commission: new(0.002), InitialCapital: new(5000.0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,15 +173,21 @@ func TestNewPlan_TradesWithinItsSpan(t *testing.T) {
 	if p.Config.Commission != 0.002 || p.Config.InitialCapital != 5000 || p.Config.MinSeparation != 2*time.Hour {
 		t.Errorf("config %+v", p.Config)
 	}
-	whole, err := train.Predict(m, data)
+	all, err := train.Predict(m, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(p.Signals.Signal, whole.Signal[:700]) {
+	if !slices.Equal(p.Signals.Signal, all.Signal[:700]) {
 		t.Error("the span changes signals")
 	}
 	late := strategy.Span{Start: time.Unix(b.Time[899], 0).UTC().Add(24 * time.Hour)}
-	if _, err := train.NewPlan(m, data, late, train.Overrides{}); err == nil || !strings.Contains(err.Error(), "no bar is left to decide at") {
+	if _, err := train.NewPlan(
+		m,
+		data,
+		late,
+		backtest.Overrides{},
+	); err == nil ||
+		!strings.Contains(err.Error(), "no bar is left to decide at") {
 		t.Errorf("err = %v for a span behind the data", err)
 	}
 }
@@ -196,7 +202,7 @@ func TestBacktestConfig_TakesEveryKey(t *testing.T) {
 		InitialCapital: 2000, Commission: 0.001, Slippage: 0.002, Spread: 0.003, SizeMode: backtest.Risk, PositionSize: 0.01,
 		LotSize: 10, Leverage: 5, StopLoss: 0.02, TakeProfit: 0.04, AllowShort: true, Flip: true, MinSeparation: 3 * time.Hour,
 	}
-	if got := train.BacktestConfig(s, train.Overrides{}); got != want {
+	if got := train.BacktestConfig(s, backtest.Overrides{}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/num"
 )
@@ -40,8 +41,8 @@ func TestPreflight_RefusesAFeatureThatKnowsTheAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ds := planted(30_000, c.feature)
-			p := Preflight{Rows: ds.Table.Rows, Parts: ds.partReports()}
-			p.checkLeaks(newSurvey(ds))
+			p := metrics.Preflight{Rows: ds.Table.Rows, Parts: ds.partReports()}
+			checkLeaks(&p, newSurvey(ds))
 			err, r := p.Err(), p.Leaks[0]
 			if c.refused == "" && err != nil {
 				t.Errorf("refused: %v (%+v)", err, r)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/feature"
+	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -19,7 +21,7 @@ type Options struct {
 
 	// Split, if not nil, is where the parts begin, in place of the strategy's
 	// fractions.
-	Split *Split
+	Split *metrics.Split
 }
 
 // Within fills in what the strategy says where the options say nothing.
@@ -47,16 +49,16 @@ func instant(t time.Time) int64 {
 // Prepare makes the dataset of a strategy from the bars of one or several
 // symbols. The error, where there is one, is a sentence about the data; the
 // pre-flight tells the rest, and comes with the error of what it refuses.
-func Prepare(s *strategy.Strategy, data []Series, opt Options) (*Dataset, Preflight, error) {
+func Prepare(s *strategy.Strategy, data []Series, opt Options) (*Dataset, metrics.Preflight, error) {
 	opt = opt.Within(s)
 	data, err := readingAll(s, data)
 	if err != nil {
-		return nil, Preflight{}, err
+		return nil, metrics.Preflight{}, err
 	}
 	b := newBuilder(s, data, opt)
 	for _, d := range data {
 		if err := b.add(d); err != nil {
-			return nil, Preflight{}, fmt.Errorf("%s: %w", d.Symbol, err)
+			return nil, metrics.Preflight{}, fmt.Errorf("%s: %w", d.Symbol, err)
 		}
 	}
 	if err := b.flight.Err(); err != nil { // before samples are missed that cannot be there
@@ -64,7 +66,7 @@ func Prepare(s *strategy.Strategy, data []Series, opt Options) (*Dataset, Prefli
 	}
 	ds, err := b.finish()
 	if err != nil {
-		return nil, Preflight{}, err
+		return nil, metrics.Preflight{}, err
 	}
 	flight := b.preflight(ds)
 	if err := flight.Err(); err != nil {
@@ -96,7 +98,6 @@ func readingAll(s *strategy.Strategy, data []Series) ([]Series, error) {
 	return out, errors.Join(errs...)
 }
 
-// builder puts the symbols together.
 type builder struct {
 	s   *strategy.Strategy
 	opt Options
@@ -105,13 +106,12 @@ type builder struct {
 	matrix  *feature.Matrix // the rows of all symbols
 	symbols []labelled
 	ds      *Dataset
-	flight  Preflight // what is found on the way
+	flight  metrics.Preflight // what is found on the way
 }
 
 func newBuilder(s *strategy.Strategy, data []Series, opt Options) *builder {
-	ds := &Dataset{Classes: s.Training.Labels.Classes(), strategy: s.Hash(), options: opt}
-	for _, id := range s.Features() {
-		ds.Features = append(ds.Features, string(id))
+	ds := &Dataset{
+		Features: text.Strings(s.Features()), Classes: s.Training.Labels.Classes(), strategy: s.Hash(), options: opt,
 	}
 	b := &builder{s: s, opt: opt, ds: ds, matrix: &feature.Matrix{}}
 	for _, d := range data {
@@ -126,8 +126,8 @@ func (b *builder) add(d Series) error {
 	d = d.before(b.opt.end())
 	block.Time = d.base().Time
 	for _, higher := range d.Bars[1:] {
-		if f := Mismatch(d.base(), higher, b.opt.Span); f != nil {
-			b.flight.Findings = append(b.flight.Findings, *f)
+		if message, refused := feature.Mismatch(d.base(), higher, b.opt.Span); message != "" {
+			b.flight.Findings = append(b.flight.Findings, metrics.Finding{Error: refused, Code: metrics.CodeTimeframe, Message: message})
 		}
 	}
 	m, err := feature.Build(b.s, d.Bars)
@@ -206,9 +206,9 @@ func (b *builder) finish() (*Dataset, error) {
 	return ds, b.checkParts(split)
 }
 
-func (b *builder) split() (Split, error) {
+func (b *builder) split() (metrics.Split, error) {
 	if b.opt.Split != nil {
-		return *b.opt.Split, b.opt.Split.check()
+		return *b.opt.Split, checkSplit(*b.opt.Split)
 	}
 	return instants(b.symbols, b.s.Training.Split)
 }
@@ -236,8 +236,7 @@ func (b *builder) writeLabels() {
 	}
 }
 
-// checkParts refuses a part that was asked for and has no samples.
-func (b *builder) checkParts(s Split) error {
+func (b *builder) checkParts(s metrics.Split) error {
 	asked := [3]bool{true, s.Test > s.Validation, s.End > s.Test}
 	var errs []error
 	for p, rows := range b.ds.parts() {
@@ -251,13 +250,13 @@ func (b *builder) checkParts(s Split) error {
 }
 
 // preflight looks at the dataset before it is normalised.
-func (b *builder) preflight(ds *Dataset) Preflight {
-	p := Preflight{Rows: ds.Table.Rows, Parts: ds.partReports(), Findings: b.flight.Findings}
+func (b *builder) preflight(ds *Dataset) metrics.Preflight {
+	p := metrics.Preflight{Rows: ds.Table.Rows, Parts: ds.partReports(), Findings: b.flight.Findings}
 	for _, l := range b.symbols {
 		p.Samples += l.set.Len()
 	}
-	p.checkSamples(ds.Classes, b.s.Model.Weights(len(ds.Features), b.s.Outputs()))
-	p.checkFeatures(feature.Preflight(b.s, b.matrix, ds.Train, p.Parts[0].Classes))
-	p.checkLeaks(newSurvey(ds))
+	checkSamples(&p, ds.Classes, b.s.Model.Weights(len(ds.Features), b.s.Outputs()))
+	checkFeatures(&p, feature.Preflight(b.s, b.matrix, ds.Train, p.Parts[0].Classes))
+	checkLeaks(&p, newSurvey(ds))
 	return p
 }

@@ -38,18 +38,18 @@ var kinds = map[string]lab{
 	},
 }
 
-// whole is an uninterrupted run: what every other way to its end must equal.
-type whole struct {
+// uninterrupted is a run without a stop: resumed runs must equal it.
+type uninterrupted struct {
 	s            *strategy.Strategy
 	ds           *train.Dataset
 	state, model []byte
 	kernels      []neural.Kernel // of its class
 }
 
-func runWhole(t *testing.T, l lab) whole {
+func runUninterrupted(t *testing.T, l lab) uninterrupted {
 	t.Helper()
 	s := l.parse(t)
-	w := whole{s: s, ds: prepare(t, s, synth(t, "AAA", 500, 3, 0.2))}
+	w := uninterrupted{s: s, ds: prepare(t, s, synth(t, "AAA", 500, 3, 0.2))}
 	r := start(t, w.ds, s, 11)
 	carry(t, r, -1)
 	m, _ := finish(t, r)
@@ -60,7 +60,7 @@ func runWhole(t *testing.T, l lab) whole {
 }
 
 // begin starts the run again, and resume goes on with it from its stored form.
-func (w whole) begin(t *testing.T, k neural.Kernel) *train.Run {
+func (w uninterrupted) begin(t *testing.T, k neural.Kernel) *train.Run {
 	t.Helper()
 	r, err := train.Start(w.ds, w.s, 11, k)
 	if err != nil {
@@ -69,7 +69,7 @@ func (w whole) begin(t *testing.T, k neural.Kernel) *train.Run {
 	return r
 }
 
-func (w whole) resume(t *testing.T, r *train.Run, k neural.Kernel) *train.Run {
+func (w uninterrupted) resume(t *testing.T, r *train.Run, k neural.Kernel) *train.Run {
 	t.Helper()
 	r, err := train.Restore(w.ds, w.s, 11, k, store(t, r))
 	if err != nil {
@@ -82,7 +82,7 @@ func (w whole) resume(t *testing.T, r *train.Run, k neural.Kernel) *train.Run {
 }
 
 // differs says what is not as in the uninterrupted run, or "".
-func (w whole) differs(t *testing.T, r *train.Run) string {
+func (w uninterrupted) differs(t *testing.T, r *train.Run) string {
 	t.Helper()
 	if !bytes.Equal(store(t, r), w.state) {
 		return "the state at the end differs from that of the uninterrupted run"
@@ -99,7 +99,7 @@ func (w whole) differs(t *testing.T, r *train.Run) string {
 func TestRun_ResumedEqualsUninterrupted(t *testing.T) {
 	for name, l := range kinds {
 		t.Run(name, func(t *testing.T) {
-			w := runWhole(t, l)
+			w := runUninterrupted(t, l)
 			fast := slices.DeleteFunc(slices.Clone(w.kernels), func(k neural.Kernel) bool { return len(w.kernels) > 1 && k.Name() == "reference" })
 			rapid.Check(t, func(rt *rapid.T) {
 				r := w.begin(t, fast[0])
@@ -119,7 +119,7 @@ func TestRun_ResumedEqualsUninterrupted(t *testing.T) {
 func TestRun_GoesFromKernelToKernel(t *testing.T) {
 	for name, l := range kinds {
 		t.Run(name, func(t *testing.T) {
-			w := runWhole(t, l)
+			w := runUninterrupted(t, l)
 			last := len(w.kernels) - 1
 			r := w.begin(t, w.kernels[last])
 			for i := last; !carry(t, r, 2); i++ {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/num"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -36,7 +37,7 @@ type Run struct {
 	sums    sums
 	best    best
 	stopped bool // by early stopping
-	history History
+	history metrics.History
 }
 
 // sums are of the batches done in the epoch that is under way.
@@ -119,7 +120,7 @@ func (r *Run) Progress() Progress {
 func (r *Run) Epochs() int { return r.epoch }
 
 // History is what the epochs that ended have shown.
-func (r *Run) History() History { return r.history.clone() }
+func (r *Run) History() metrics.History { return clone(r.history) }
 
 // Done says that no epoch is left, or that early stopping has ended the run.
 func (r *Run) Done() bool { return r.stopped || r.epoch >= r.strategy.Training.Epochs }
@@ -182,7 +183,6 @@ func (r *Run) arrange() {
 // sums are made piece by piece, so it is part of the numerics.
 const evaluated = 8192
 
-// validate judges the whole validation part.
 func (r *Run) validate(ctx context.Context) (neural.Score, error) {
 	var total sums
 	for rows := r.ds.Validation; len(rows) > 0; {

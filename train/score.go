@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/num"
 )
@@ -61,7 +62,7 @@ func answerShares(outputs []float32, classes int) []float64 {
 func collapsed(shares []float64) bool { return slices.Max(shares) > collapsedAt }
 
 // scoreClasses judges the outputs for rows of a classification.
-func scoreClasses(ds *Dataset, rows []int32, outputs []float32) *TestMetrics {
+func scoreClasses(ds *Dataset, rows []int32, outputs []float32) *metrics.TestMetrics {
 	n := len(ds.Classes)
 	confusion := make([][]int, n)
 	for i := range confusion {
@@ -84,7 +85,7 @@ func scoreClasses(ds *Dataset, rows []int32, outputs []float32) *TestMetrics {
 		}
 	}
 	total := float64(len(rows))
-	return &TestMetrics{
+	return &metrics.TestMetrics{
 		Samples: len(rows), Accuracy: float64(right) / total, Loss: loss / total,
 		BaselineAccuracy: float64(baselineRight) / total,
 		Collapsed:        collapsed(answerShares(outputs, n)),
@@ -109,9 +110,9 @@ func (ds *Dataset) trainingMix() (mix []float64, majority int) {
 	return mix, majority
 }
 
-// commonest is the share of the class that the test part has most of; 0 for a
+// majority is the share of the class that the test part has most of; 0 for a
 // regression.
-func (t *TestMetrics) commonest() float64 {
+func majority(t *metrics.TestMetrics) float64 {
 	if t.ClassMetrics == nil {
 		return 0
 	}
@@ -122,11 +123,11 @@ func (t *TestMetrics) commonest() float64 {
 	return float64(most) / float64(t.Samples)
 }
 
-func classMetrics(names []string, confusion [][]int, baseline float64) *ClassMetrics {
-	m := &ClassMetrics{BaselineLoss: baseline, Confusion: confusion}
+func classMetrics(names []string, confusion [][]int, baseline float64) *metrics.ClassMetrics {
+	m := &metrics.ClassMetrics{BaselineLoss: baseline, Confusion: confusion}
 	total, occurring := 0, 0
 	for c, name := range names {
-		s := ClassScore{Name: name}
+		s := metrics.ClassScore{Name: name}
 		for other := range names {
 			s.Samples += confusion[c][other]
 			s.Predicted += confusion[other][c]
@@ -167,7 +168,7 @@ func orZero(x *float64) float64 {
 }
 
 // scoreRegression judges the forecasts for rows of a regression.
-func scoreRegression(ds *Dataset, rows []int32, outputs []float32, loss neural.LossSpec) *TestMetrics {
+func scoreRegression(ds *Dataset, rows []int32, outputs []float32, loss neural.LossSpec) *metrics.TestMetrics {
 	trainingMean, up := ds.targets(ds.Train)
 	upMost := up > 0.5
 	n := float64(len(rows))
@@ -194,14 +195,14 @@ func scoreRegression(ds *Dataset, rows []int32, outputs []float32, loss neural.L
 		d := ds.target(row) - mean
 		sumSquare += float64(d * d)
 	}
-	m := &RegressionMetrics{
+	m := &metrics.RegressionMetrics{
 		MAE: absolute / n, RMSE: math.Sqrt(square / n),
 		BaselineMAE: baseAbsolute / n, BaselineRMSE: math.Sqrt(baseSquare / n),
 	}
 	if sumSquare > 0 {
 		m.R2 = new(1 - square/sumSquare)
 	}
-	return &TestMetrics{
+	return &metrics.TestMetrics{
 		Samples: len(rows), Accuracy: float64(right) / n, Loss: lossSum / n,
 		BaselineAccuracy:  float64(baselineRight) / n,
 		Collapsed:         collapsed(answerShares(outputs, 0)),

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -67,7 +68,7 @@ func TestScoreRegression_ByHand(t *testing.T) {
 }
 
 func TestTestMetrics_ShowOnlyTheirKind(t *testing.T) {
-	b, err := json.Marshal(TestMetrics{RegressionMetrics: &RegressionMetrics{MAE: 1}})
+	b, err := json.Marshal(metrics.TestMetrics{RegressionMetrics: &metrics.RegressionMetrics{MAE: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// network describes the strategy's network for so many inputs.
 func network(s *strategy.Strategy, inputs int) neural.Spec {
 	m := s.Model
 	return neural.Spec{
@@ -26,7 +25,6 @@ func loss(s *strategy.Strategy, ds *Dataset) neural.LossSpec {
 	return l
 }
 
-// training is how the strategy's network is trained.
 func training(s *strategy.Strategy, ds *Dataset, seed uint64) neural.TrainSpec {
 	t := s.Training
 	schedule := neural.ScheduleSpec{

@@ -7,22 +7,11 @@ import (
 	"sort"
 
 	"github.com/ktrdr/ktrdr/label"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// Split is where the parts of the data begin: opening instants of bars, Unix
-// seconds, the same for every symbol. A part ends where the next one begins, and
-// is empty when both begin at once.
-//
-//	        Validation          Test           End
-//	training │    validation     │     test     │
-type Split struct {
-	Validation int64 `json:"validation"`
-	Test       int64 `json:"test"`
-	End        int64 `json:"end"` // just after the last sample
-}
-
-func (s Split) check() error {
+func checkSplit(s metrics.Split) error {
 	if s.Validation > s.Test || s.Test > s.End {
 		return fmt.Errorf("split: validation begins at %d, test at %d and the data ends at %d: they must follow each other", s.Validation,
 			s.Test, s.End)
@@ -40,7 +29,7 @@ type labelled struct {
 func (l labelled) at(i int) int64 { return l.time[l.set.Row[i]] }
 
 // instants divides the samples of all symbols together by the fractions.
-func instants(symbols []labelled, f strategy.Fractions) (Split, error) {
+func instants(symbols []labelled, f strategy.Fractions) (metrics.Split, error) {
 	var times []int64
 	for _, l := range symbols {
 		for i := range l.set.Row {
@@ -48,7 +37,7 @@ func instants(symbols []labelled, f strategy.Fractions) (Split, error) {
 		}
 	}
 	if len(times) == 0 {
-		return Split{}, errors.New("split: no bar has both features and a label: use more data, or indicators and labels that need less")
+		return metrics.Split{}, errors.New("split: no bar has both features and a label: use more data, or indicators and labels that need less")
 	}
 	if len(symbols) > 1 {
 		slices.Sort(times)
@@ -60,7 +49,7 @@ func instants(symbols []labelled, f strategy.Fractions) (Split, error) {
 		}
 		return times[total-1] + 1
 	}
-	s := Split{Validation: border(f.Train), Test: border(f.Train + f.Validation), End: times[total-1] + 1}
+	s := metrics.Split{Validation: border(f.Train), Test: border(f.Train + f.Validation), End: times[total-1] + 1}
 	if f.Test == 0 {
 		s.Test = s.End
 	}
@@ -85,7 +74,7 @@ type part struct {
 // fractions say. Where weight is given, samples are weighed by how
 // alone they are in their part of their symbol: a label that was left out, or
 // that belongs elsewhere, overlaps nothing.
-func divide(symbols []labelled, s Split, embargo float64, weight []float32) (parts [3]part) {
+func divide(symbols []labelled, s metrics.Split, embargo float64, weight []float32) (parts [3]part) {
 	for _, l := range symbols {
 		bars, gap, from := len(l.time), int32(embargo*float64(len(l.time))), 0
 		for p, border := range [...]int64{s.Validation, s.Test, s.End} {

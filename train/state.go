@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -41,7 +42,7 @@ func (r *Run) MarshalBinary() ([]byte, error) {
 	for _, p := range r.best.weights {
 		w.singles(p.Data)
 	}
-	for _, column := range r.history.columns() {
+	for _, column := range columns(&r.history) {
 		w.numbers(*column)
 	}
 	w.bytes(trainer)
@@ -61,7 +62,7 @@ func Restore(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel, b 
 	}
 	if version != versions() {
 		return nil,
-			fmt.Errorf("the training was begun with the arithmetic %q, and this program has %q: begin it anew, or go on with the program that "+
+			fmt.Errorf("the training was begun with the arithmetic %q, and this program has %q: start it again, or go on with the program that "+
 				"began it", version, versions())
 	}
 	if class != k.Class() {
@@ -88,7 +89,6 @@ func Restore(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel, b 
 	return r, nil
 }
 
-// load reads what follows the identity of a run.
 func (r *Run) load(src *source) error {
 	r.epoch, r.batch = src.count(), src.count()
 	r.sums = sums{loss: src.number(), weight: src.number(), right: src.count(), rows: src.count()}
@@ -109,7 +109,7 @@ func (r *Run) load(src *source) error {
 			p.Data = data
 		}
 	}
-	for _, column := range r.history.columns() {
+	for _, column := range columns(&r.history) {
 		*column = src.numbers()
 	}
 	trainer := src.bytes()
@@ -126,7 +126,7 @@ func (r *Run) load(src *source) error {
 }
 
 // plausible refuses a state that no run of this dataset and strategy can have:
-// its digest is right, so it was made by someone.
+// its digest is right, so it was made on purpose.
 func (r *Run) plausible() error {
 	validated := 0
 	if len(r.ds.Validation) > 0 {
@@ -145,12 +145,12 @@ func (r *Run) plausible() error {
 }
 
 // columns are the history's values in the order in which they are stored.
-func (h *History) columns() []*[]float64 {
+func columns(h *metrics.History) []*[]float64 {
 	return []*[]float64{&h.TrainLoss, &h.TrainAccuracy, &h.ValLoss, &h.ValAccuracy, &h.LearningRate}
 }
 
-func (h History) clone() History {
-	for _, column := range h.columns() {
+func clone(h metrics.History) metrics.History {
+	for _, column := range columns(&h) {
 		*column = slices.Clone(*column)
 	}
 	return h

@@ -19,7 +19,7 @@ import (
 )
 
 // requeued makes an operation that a backend ran when it died.
-func requeued(t *testing.T, b *workertest.Backend) {
+func requeued(t *testing.T, b *workertest.FakeBackend) {
 	t.Helper()
 	b.Create("op_a", ktrdr.Dummy, nil)
 	for _, in := range []ktrdr.Input{ktrdr.Claim, ktrdr.Requeue} {
@@ -204,21 +204,22 @@ func TestChild_SpeaksForNoOtherClaim(t *testing.T) {
 		b := workertest.New()
 		requeued(t, b)
 		b.Create("op_b", ktrdr.Dummy, nil)
-		var got []ktrdr.Code
+		answers := make(chan ktrdr.Code, 3)
 		start(t, b, worker.Config{Runners: never(t), Child: func(ctx context.Context, _ <-chan struct{}, w worker.Backend) error {
 			_, saved := w.Checkpoint(ctx, ktrdr.NewCheckpoint{Operation: "op_b", Epoch: 1})
 			for _, err := range []error{
 				saved, w.Finish(ctx, ktrdr.Finished{Operation: "op_b", Epoch: 1}),
 				w.Release(ctx, ktrdr.Released{Operation: "op_a", Epoch: 1}),
 			} {
-				got = append(got, ktrdr.CodeOf(err))
+				answers <- ktrdr.CodeOf(err)
 			}
 			<-ctx.Done()
 			return errors.New("signal: killed")
 		}})
-		time.Sleep(time.Minute)
-		if len(got) != 3 || got[0] != ktrdr.CodeStaleEpoch || got[1] != ktrdr.CodeStaleEpoch || got[2] != ktrdr.CodeStaleEpoch {
-			t.Errorf("answered %v, want CodeStaleEpoch three times", got)
+		for range 3 {
+			if got := <-answers; got != ktrdr.CodeStaleEpoch {
+				t.Errorf("answered %v, want CodeStaleEpoch", got)
+			}
 		}
 	})
 }

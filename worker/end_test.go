@@ -39,7 +39,7 @@ func TestWorker_CancelComesWithTheHeartbeat(t *testing.T) {
 	})
 }
 
-func cancelAndCheck(t *testing.T, b *workertest.Backend, within time.Duration) {
+func cancelAndCheck(t *testing.T, b *workertest.FakeBackend, within time.Duration) {
 	t.Helper()
 	began := time.Now()
 	if err := b.Act("op_a", ktrdr.Act{Input: ktrdr.Cancel}); err != nil {

@@ -74,29 +74,20 @@ func (e *entry) clone() *entry {
 	return &c
 }
 
-func (e *entry) claim() claim {
-	switch {
-	case e.Progress != nil:
-		return claim{e.Progress.Operation, e.Progress.Epoch}
-	case e.Checkpoint != nil:
-		return claim{e.Checkpoint.Operation, e.Checkpoint.Epoch}
-	case e.Finished != nil:
-		return claim{e.Finished.Operation, e.Finished.Epoch}
-	default:
-		return claim{e.Released.Operation, e.Released.Epoch}
-	}
-}
+func (e *entry) claim() claim { c, _ := e.what(); return c }
 
-func (e *entry) kind() string {
+func (e *entry) kind() string { _, kind := e.what(); return kind }
+
+func (e *entry) what() (of claim, kind string) {
 	switch {
 	case e.Progress != nil:
-		return "progress"
+		return claim{e.Progress.Operation, e.Progress.Epoch}, "progress"
 	case e.Checkpoint != nil:
-		return "checkpoint"
+		return claim{e.Checkpoint.Operation, e.Checkpoint.Epoch}, "checkpoint"
 	case e.Finished != nil:
-		return "finished"
+		return claim{e.Finished.Operation, e.Finished.Epoch}, "finished"
 	default:
-		return "released"
+		return claim{e.Released.Operation, e.Released.Epoch}, "released"
 	}
 }
 

@@ -91,8 +91,8 @@ func (j *job) isLost() bool {
 // wanted says whether the claim is still reported.
 func (j *job) wanted() bool { return !j.isLost() }
 
-// undisturbed says whether an order about the claim would be news. It is none
-// to one whose end is being delivered: the backend's answer to that decides.
+// undisturbed says whether an order about the claim would be news. For a claim whose
+// end is being delivered it is not: the backend's answer to that decides.
 func (j *job) undisturbed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -269,7 +269,7 @@ func (j *job) end(e *entry) {
 func (j *job) logEnd(e *entry, acknowledged bool) {
 	facts := []any{"type", j.task.Type, "acknowledged", acknowledged, "took", time.Since(j.began)}
 	switch f := e.Finished; {
-	case e.Released != nil && e.Released.ChildDied: // what becomes of it the backend decides, which logs it
+	case e.Released != nil && e.Released.ChildDied: // the backend decides what happens next, and logs it
 		j.log.Warn("death of the child process reported", append(facts, "how", e.Released.Reason)...)
 	case f == nil:
 		j.log.Info("operation released", facts...)

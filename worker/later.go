@@ -10,9 +10,9 @@ import (
 
 // Later is the error of a runner that can only wait: a provider asked for an
 // hour, a budget begins again at midnight. The operation is given back and
-// takes no slot while it waits. When the wait is over it is claimed again, by
-// whoever is free, so that it outlives this worker and the backend too. What is
-// to be gone on with then is saved before Later is returned.
+// takes no slot while it waits. When the wait is over it is claimed again by
+// any free worker, so that it outlives this worker and the backend too. The state to
+// continue from is saved before Later is returned.
 //
 // While the backend is out of reach it lies in the spool like every other end
 // of a claim; the wait begins when the backend hears of it.
@@ -22,7 +22,7 @@ type Later struct {
 }
 
 func (l *Later) Error() string {
-	return fmt.Sprintf("to be continued in %v: %s", l.After, cmp.Or(l.Reason, "nobody said why"))
+	return fmt.Sprintf("to be continued in %v: %s", l.After, cmp.Or(l.Reason, "no reason was given"))
 }
 
 // released is Later as the end of a claim.

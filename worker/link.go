@@ -17,7 +17,7 @@ type verdict int
 
 const (
 	accepted verdict = iota
-	away             // nobody answered, or nobody knows what became of it: repeat it after registering again
+	away             // no answer, or an unknown result: repeat it after registering again
 	later            // it was heard and cannot be taken now: repeat it after a while
 	stale            // the claim is no longer the live one: drop it and all that goes with it
 	refused          // it will never be taken

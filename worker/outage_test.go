@@ -317,7 +317,7 @@ func tempDir(t *testing.T) string {
 }
 
 // outOfOrder lists the writes that were refused or came in a wrong order.
-func outOfOrder(b *workertest.Backend) (wrong []string) {
+func outOfOrder(b *workertest.FakeBackend) (wrong []string) {
 	seq := make(map[ktrdr.OperationID]int64)
 	over := make(map[ktrdr.OperationID]bool)
 	for _, c := range b.Calls("Checkpoint", "Finish") {
@@ -338,9 +338,9 @@ func outOfOrder(b *workertest.Backend) (wrong []string) {
 }
 
 func TestLoad_UnusableCheckpointFallsBackToTheOneBefore(t *testing.T) {
-	for name, spoil := range map[string]func(*workertest.Backend, ktrdr.Hash){
-		"missing": func(b *workertest.Backend, h ktrdr.Hash) { b.SetBlob(h, nil) },
-		"flipped": func(b *workertest.Backend, h ktrdr.Hash) {
+	for name, spoil := range map[string]func(*workertest.FakeBackend, ktrdr.Hash){
+		"missing": func(b *workertest.FakeBackend, h ktrdr.Hash) { b.SetBlob(h, nil) },
+		"flipped": func(b *workertest.FakeBackend, h ktrdr.Hash) {
 			bad := slices.Clone(b.Blobs()[h])
 			bad[0] ^= 1
 			b.SetBlob(h, bad)

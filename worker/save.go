@@ -160,7 +160,7 @@ func (j *job) writing(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
-// cache keeps the files at hand for a resume on this machine.
+// cache keeps the files for a resume on this machine.
 func (j *job) cache(ctx context.Context, files map[ktrdr.Hash][]byte) {
 	if j.w.cfg.Blobs == nil {
 		return

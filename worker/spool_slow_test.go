@@ -30,7 +30,7 @@ func soon(t *testing.T, what string, f func()) {
 	}
 }
 
-func TestSpool_SlowWriteHoldsUpNobodyElse(t *testing.T) {
+func TestSpool_SlowWriteHoldsUpNoOther(t *testing.T) {
 	s, err := openSpool(t.Context(), filepath.Join(t.TempDir(), "spool"), "w", quiet)
 	if err != nil {
 		t.Fatal(err)

@@ -135,14 +135,14 @@ func TestSpool_TruncatedAnywhereDeliversNothingWrong(t *testing.T) {
 	dir := deadSpool(t, root, want)
 	for i := range want {
 		name := entryName(uint64(i + 1))
-		whole := must(os.ReadFile(filepath.Join(dir, name)))
-		for cut := range len(whole) {
-			if err := os.WriteFile(filepath.Join(dir, name), whole[:cut], 0o600); err != nil {
+		complete := must(os.ReadFile(filepath.Join(dir, name)))
+		for cut := range len(complete) {
+			if err := os.WriteFile(filepath.Join(dir, name), complete[:cut], 0o600); err != nil {
 				t.Fatal(err)
 			}
 			var expected []*entry
 			for k, e := range want {
-				if k != i || cut == len(whole)-1 { // only the final line feed is missing
+				if k != i || cut == len(complete)-1 { // only the final line feed is missing
 					expected = append(expected, e)
 				}
 			}
@@ -159,7 +159,7 @@ func TestSpool_TruncatedAnywhereDeliversNothingWrong(t *testing.T) {
 				t.Fatalf("entry %d is not set aside: %v", i+1, err)
 			}
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), whole, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), complete, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

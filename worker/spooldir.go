@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/internal/atomicfile"
@@ -55,30 +53,11 @@ func openSpool(ctx context.Context, root string, id ktrdr.WorkerID, log *slog.Lo
 	return nil, fmt.Errorf("spool: worker id %s is in use in %s; an id is for one life only", id, root)
 }
 
-// acquire locks the folder; false means that somebody holds it, or that it was
+// acquire locks the folder; false means that another process holds it, or that it was
 // replaced while it was being locked, and fs.ErrNotExist that it is gone.
-func (s *spool) acquire(flag int) (bool, error) {
-	f, err := os.OpenFile(s.path("lock"), os.O_RDWR|flag, 0o600)
-	if err != nil {
-		return false, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return false, nil
-		}
-		return false, fmt.Errorf("lock %s: %w", f.Name(), err)
-	}
-	mine, err := f.Stat()
-	if err == nil {
-		var there os.FileInfo
-		if there, err = os.Stat(s.path("lock")); err == nil && os.SameFile(mine, there) {
-			s.lock = f
-			return true, nil
-		}
-	}
-	_ = f.Close()
-	return false, err
+func (s *spool) acquire(flag int) (ok bool, err error) {
+	s.lock, err = atomicfile.Lock(s.path("lock"), flag)
+	return s.lock != nil, err
 }
 
 // deadSpools locks and loads the folders whose worker is gone.
@@ -195,7 +174,7 @@ func writeFile(dir, name string, data []byte) error {
 	return atomicfile.Write(atomicfile.Paths{}, filepath.Join(dir, "tmp-"+rand.Text()), func(w io.Writer) (string, error) {
 		_, err := w.Write(data)
 		return filepath.Join(dir, name), err
-	}, func(s atomicfile.Step) { fault.Hit(spoolPoints[s]) })
+	}, func(s atomicfile.Stage) { fault.Hit(spoolPoints[s]) })
 }
 
 var spoolPoints = [...]fault.Point{

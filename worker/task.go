@@ -24,7 +24,7 @@ type Task struct {
 	Inject     string      // what is to go wrong on purpose; see ktrdr.Task
 	Look       *ktrdr.Look // that a confirmation makes; nil for all others
 
-	// Every makes a checkpoint due after so many steps, besides the interval
+	// Every makes a checkpoint due after that number of steps, besides the interval
 	// in force; 0 leaves it to time alone. The runner sets it.
 	Every int64
 
@@ -111,7 +111,7 @@ func (t *Task) Interval() time.Duration { return time.Duration(t.job.w.saveDue.L
 // Save stores a periodic checkpoint. The state is marshalled and the files are
 // read before it returns, so both may be changed afterwards; when it returns
 // nil they are durable, at the backend or in the spool. A save that has begun
-// is not cut short by the end of ctx: half a checkpoint helps nobody.
+// is not cut short by the end of ctx: half a checkpoint is of no use.
 // ktrdr.ErrLost means that the claim is no longer the live one.
 func (t *Task) Save(ctx context.Context, step int64, state any, files ...File) error {
 	return t.job.save(ctx, ktrdr.CheckpointPeriodic, step, state, files)
@@ -126,7 +126,7 @@ func (t *Task) Interrupted(ctx context.Context, step int64, state any, files ...
 	kind := ktrdr.CheckpointShutdown
 	switch {
 	case cause == nil:
-		return errors.New("the work stopped as if interrupted, but nobody asked it to")
+		return errors.New("the work stopped as if interrupted, but it was not told to stop")
 	case errors.Is(cause, ktrdr.ErrLost):
 		return cause
 	case errors.Is(cause, ktrdr.ErrCancelled):

@@ -58,8 +58,8 @@ func (w *Worker) register(life context.Context, first bool) (bool, error) {
 }
 
 // final says whether trying again is pointless. Once admitted, a worker that
-// is refused for its token goes on computing: whoever broke the token may mend
-// it, and the spool keeps the results until then.
+// is refused for its token goes on computing: the token may be repaired, and the
+// spool keeps the results until then.
 func final(code ktrdr.Code, first bool) bool {
 	switch code {
 	case ktrdr.CodeProtocol:
@@ -170,7 +170,7 @@ func (w *Worker) outOfTouch(ctx context.Context, at touch, err error) bool {
 		return false // we ended the call ourselves
 	}
 	switch judge(err) {
-	case away, stale: // nobody there, or somebody who does not know us
+	case away, stale: // no backend, or one that does not know us
 		if w.link.drop(at) {
 			w.log.Warn("backend is out of touch; going on without it", "err", err)
 		}

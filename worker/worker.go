@@ -61,7 +61,7 @@ type Stats struct {
 	Running  int   // right now
 	Claimed  int64 // operations taken
 	Ended    int64 // finished or released, acknowledged or spooled
-	Lost     int64 // claims that somebody else held or ended meanwhile; dropped without a write
+	Lost     int64 // claims that another worker held or that ended meanwhile; dropped without a write
 	Panicked int64 // runners that panicked
 	Spooled  int64 // writes that had to wait for the backend
 }

@@ -80,12 +80,12 @@ func start(t *testing.T, b worker.Backend, c worker.Config) life {
 }
 
 // ended waits until the operation has ended.
-func ended(t *testing.T, b *workertest.Backend, id ktrdr.OperationID) ktrdr.Operation {
+func ended(t *testing.T, b *workertest.FakeBackend, id ktrdr.OperationID) ktrdr.Operation {
 	t.Helper()
 	return reached(t, b, id, func(op ktrdr.Operation) bool { return op.Status.Terminal() })
 }
 
-func reached(t *testing.T, b *workertest.Backend, id ktrdr.OperationID, want func(ktrdr.Operation) bool) ktrdr.Operation {
+func reached(t *testing.T, b *workertest.FakeBackend, id ktrdr.OperationID, want func(ktrdr.Operation) bool) ktrdr.Operation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -100,10 +100,10 @@ func step(n int64) func(ktrdr.Operation) bool {
 	return func(op ktrdr.Operation) bool { return op.MaxStep >= n }
 }
 
-var errAway = ktrdr.Errorf(ktrdr.CodeUnavailable, "nobody answers")
+var errAway = ktrdr.Errorf(ktrdr.CodeUnavailable, "no answer")
 
 // setAway cuts the backend off, or brings it back.
-func setAway(b *workertest.Backend, away bool) {
+func setAway(b *workertest.FakeBackend, away bool) {
 	b.Do(func() {
 		b.Before = nil
 		if away {
@@ -247,7 +247,7 @@ func TestWorker_EndOfItsOwnOperationDelaysNoClaim(t *testing.T) {
 	})
 }
 
-// The same when the end takes its time: meanwhile the claim is not asked about
+// The same when the end takes its time: meanwhile no poll names the claim
 // again and again.
 func TestWorker_SlowEndMakesNoPollSpin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestWorker_SlowEndMakesNoPollSpin(t *testing.T) {
 			if c.Name != "Claim" {
 				return nil
 			}
-			if looks++; looks > 50 { // whoever spins holds the clock, too
+			if looks++; looks > 50 { // a loop that spins holds the clock, too
 				return ktrdr.Errorf(ktrdr.CodeInternal, "enough")
 			}
 			return nil
@@ -278,10 +278,10 @@ func TestWorker_SlowEndMakesNoPollSpin(t *testing.T) {
 }
 
 // slowEnd stores an end at once and answers late.
-type slowEnd struct{ *workertest.Backend }
+type slowEnd struct{ *workertest.FakeBackend }
 
 func (b slowEnd) Finish(ctx context.Context, f ktrdr.Finished) error {
-	err := b.Backend.Finish(ctx, f)
+	err := b.FakeBackend.Finish(ctx, f)
 	time.Sleep(4 * time.Second)
 	return err
 }
@@ -409,10 +409,10 @@ func TestWorker_ClaimWhoseAnswerWasLostRunsOnce(t *testing.T) {
 }
 
 // slowAnswer makes the claim but answers only when the caller has given up.
-type slowAnswer struct{ *workertest.Backend }
+type slowAnswer struct{ *workertest.FakeBackend }
 
 func (b slowAnswer) Claim(ctx context.Context, c ktrdr.ClaimRequest) (ktrdr.ClaimReply, error) {
-	reply, err := b.Backend.Claim(ctx, c)
+	reply, err := b.FakeBackend.Claim(ctx, c)
 	if reply.Task != nil && c.Wait > 0 {
 		<-ctx.Done()
 		return ktrdr.ClaimReply{}, ctx.Err()

@@ -2,7 +2,6 @@ package worlds
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,28 +11,13 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// binary is the product as it is shipped, built once.
-var binary string
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	flag.Parse()
-	built, remove, err := chaos.Build("")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer remove()
-	binary = built
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(labtest.Main(m, "")) }
 
 // The size of a run.
 const (
@@ -51,16 +35,16 @@ const cheap, half = "*=0.01/0/0", "*=0.5/0/0"
 
 // lab is a backend with two workers.
 type lab struct {
-	*chaos.Lab
+	*labtest.Lab
 	t       *testing.T
-	client  *httpapi.Client
-	backend *chaos.Proc
+	client  *client.Client
+	backend *labtest.Process
 }
 
 func newLab(t *testing.T, costs string) *lab {
 	t.Helper()
 	l := &lab{
-		Lab: chaos.New(t, binary, chaos.SQLite, chaos.Times{Timeout: 5 * time.Minute, Interval: 30 * time.Second, Heartbeat: 10 * time.Second}),
+		Lab: labtest.New(t, labtest.SQLite, labtest.Times{Timeout: 5 * time.Minute, Interval: 30 * time.Second, Heartbeat: 10 * time.Second}),
 		t:   t,
 	}
 	l.backend = l.ServeWith(2, "KTRDR_COSTS="+costs)
@@ -89,18 +73,15 @@ func (l *lab) start(symbol string, count int, seed uint64) string {
 // ends waits for the end of a run.
 func (l *lab) ends(run string) ktrdr.Run {
 	l.t.Helper()
-	for deadline := time.Now().Add(10 * time.Minute); ; <-time.After(100 * time.Millisecond) {
-		r := l.get(run)
-		if !r.EndedAt.IsZero() {
-			if r.State != ktrdr.RunCompleted || r.Failed+r.Cancelled > r.Created/2 {
-				l.t.Fatalf("run %s ended %s: %+v", run, r.State, r.RunCounts)
-			}
-			return r
-		}
-		if time.Now().After(deadline) {
-			l.t.Fatalf("run %s has not ended: %+v", run, r)
-		}
+	var r ktrdr.Run
+	labtest.Eventually(l.t, 10*time.Minute, "the end of "+run, func() bool {
+		r = l.get(run)
+		return !r.EndedAt.IsZero()
+	})
+	if r.State != ktrdr.RunCompleted || r.Failed+r.Cancelled > r.Created/2 {
+		l.t.Fatalf("run %s ended %s: %+v", run, r.State, r.RunCounts)
 	}
+	return r
 }
 
 func (l *lab) get(run string) ktrdr.Run {

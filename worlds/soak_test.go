@@ -4,7 +4,7 @@ package worlds
 
 import "testing"
 
-const nightsOfEach = 5
+const groupsOfEach = 5
 
 // The long form: 200 runs of each world. A world fails when the lower end of its
 // interval is above 2 %; all of them together when the upper end is.
@@ -31,22 +31,22 @@ func TestWorlds_Soak(t *testing.T) {
 	}
 }
 
-// Nights through the binary: too few to measure 2 %, enough to see a rule that
-// does not hold. A case fails when it claims in so many nights that 2 % is not
+// Run groups through the binary: too few to measure 2 %, enough to see a rule that
+// does not hold. A case fails when it claims in that number of runs that 2 % is not
 // within the interval.
-func TestNights_Soak(t *testing.T) {
-	for _, n := range nights {
+func TestRunGroups_Soak(t *testing.T) {
+	for _, n := range runGroups {
 		t.Run(n.name, func(t *testing.T) {
 			var s Share
-			for i := range nightsOfEach {
+			for i := range groupsOfEach {
 				s.Runs++
-				if n.claimed(t, firstNight+uint64(i)) {
+				if n.claimed(t, firstGroupSeed+uint64(i)) {
 					s.Claims++
 				}
 			}
-			t.Logf("%s: %d of %d nights claim an edge", n.name, s.Claims, s.Runs)
+			t.Logf("%s: %d of %d groups claim an edge", n.name, s.Claims, s.Runs)
 			if low, _ := s.Interval(); low > 0.02 {
-				t.Errorf("%d of %d nights, where 2 %% are allowed", s.Claims, s.Runs)
+				t.Errorf("%d of %d groups, where 2 %% are allowed", s.Claims, s.Runs)
 			}
 		})
 	}

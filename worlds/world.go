@@ -108,7 +108,7 @@ func died(symbol string, bars int, seed uint64) *market.Bars {
 }
 
 // Flipped makes a market of real bars: a window of them in which the direction
-// of each bar is drawn anew. Volatility, its clusters and its hours stay.
+// of each bar is drawn again. Volatility, its clusters and its hours stay.
 func Flipped(from *market.Bars) func(string, int, uint64) *market.Bars {
 	return func(symbol string, bars int, seed uint64) *market.Bars {
 		r := num.NewRand(num.Mix(seed, 0x666c6970))

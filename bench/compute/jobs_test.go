@@ -33,12 +33,11 @@ func jobs(b *testing.B) {
 	}
 	check(b, err)
 	fromText := func() *market.Bars {
-		bars, _, err := market.ReadCSV(bytes.NewReader(csv), market.CSVOptions{Symbol: "EURUSD", Timeframe: market.H1})
+		bars, _, err := market.ReadCSV(bytes.NewReader(csv), market.ImportOptions{Symbol: "EURUSD", Timeframe: market.H1})
 		check(b, err)
 		return bars
 	}
-	path, err := market.Write(b.TempDir(), fromText())
-	check(b, err)
+	path := barsFile(b, fromText())
 	fromCache := func() *market.Bars {
 		data, err := os.ReadFile(path)
 		check(b, err)
@@ -53,7 +52,7 @@ func jobs(b *testing.B) {
 	}{{"bench_zz", 240 * time.Millisecond, 24.1}, {"bench_tb", 150 * time.Millisecond, 14.8}} {
 		yaml, err := os.ReadFile(filepath.Join(jobFiles, j.name+".yaml"))
 		check(b, err)
-		var m *train.Model
+		var m *train.TrainedModel
 		took := best(7, func() { m = model(b, yaml, fromText()) }, func() { model(b, yaml, fromCache()) })
 		line("job "+j.name, "%.3f CPU s from CSV.gz, %.3f from the bars file; the Python system needs %.1f%s",
 			took[0].Seconds(), took[1].Seconds(), j.python,
@@ -63,7 +62,7 @@ func jobs(b *testing.B) {
 }
 
 // model is a job from bars to the bytes of the model.
-func model(b *testing.B, yaml []byte, bars *market.Bars) *train.Model {
+func model(b *testing.B, yaml []byte, bars *market.Bars) *train.TrainedModel {
 	b.Helper()
 	s, _, err := strategy.Parse(yaml, "job")
 	check(b, err)
@@ -87,12 +86,12 @@ func model(b *testing.B, yaml []byte, bars *market.Bars) *train.Model {
 
 // trade prints what a backtest with the network costs: features, answers of the
 // network, decisions, trades and figures.
-func trade(b *testing.B, name string, m *train.Model, bars *market.Bars) {
+func trade(b *testing.B, name string, m *train.TrainedModel, bars *market.Bars) {
 	b.Helper()
 	var r *backtest.Result
 	data := train.Series{Symbol: bars.Symbol, Bars: []*market.Bars{bars}}
 	took := best(30, func() {
-		p, err := train.NewPlan(m, data, strategy.Span{}, train.Overrides{})
+		p, err := train.NewPlan(m, data, strategy.Span{}, backtest.Overrides{})
 		check(b, err)
 		r, err = backtest.Backtest(p.Bars, p.Signals.Signal, p.Config)
 		check(b, err)

@@ -64,9 +64,9 @@ func rules(b *testing.B) {
 		c.InitialCapital, c.PositionSize = 100_000, 0.25
 		var r *backtest.Result
 		var p plain
-		var st backtest.State
+		var st backtest.RunState
 		took := best(9,
-			func() { st = backtest.State{}; check(b, backtest.Run(bars, signals, c, &st, bars.Len())) },
+			func() { st = backtest.RunState{}; check(b, backtest.Run(bars, signals, c, &st, bars.Len())) },
 			func() {
 				p = plain{cash: c.InitialCapital, config: c, equity: make([]float64, bars.Len())}
 				p.run(bars, signals)

@@ -4,7 +4,6 @@ package langgraph
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,9 +14,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -28,31 +28,15 @@ const suite = "suite.spec.ts"
 // package-lock.json names, the optional ones included.
 const suiteTests = 726
 
-// binary is the product, built once.
-var binary string
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "ktrdr-langgraph")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "ktrdr")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/ktrdr") //nolint:noctx // go test's own timeout ends it
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build ktrdr: %v\n%s", err, out)
-		return 1
-	}
-	return pgtest.Main(m)
+func TestMain(m *testing.M) {
+	missing = install()
+	os.Exit(labtest.Main(m, ""))
 }
 
 func TestClient_PassesTheTypeChecks(t *testing.T) {
 	needsNode(t)
-	if out, err := node(t, nil, "node_modules/typescript/bin/tsc"); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	if a := labtest.Run(t, node(nil, "node_modules/typescript/bin/tsc")); a.Code != 0 {
+		t.Errorf("exit %d\n%s%s", a.Code, a.Out, a.Err)
 	}
 }
 
@@ -86,33 +70,58 @@ func onBoth(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, start(t, "KTRDR_DB="+pgtest.URL(t))) })
 }
 
+// installed is a copy of the lock file that npm has installed. It is written
+// last, so an install that was interrupted is done again.
+const installed = "node_modules/.installed-lock.json"
+
+// missing says why the client's tests cannot run; nil if they can.
+var missing error
+
+// install installs the client's packages when the lock file has changed since
+// the last time. npm ci refuses the lock file, because npm leaves the optional
+// packages of other platforms out of it; npm install takes the same versions.
+func install() error {
+	version, err := exec.Command("node", "--version").Output() //nolint:noctx // go test's own timeout ends it
+	if err != nil {
+		return errors.New("node is not installed: install node 20 or newer")
+	}
+	var major int
+	if _, err := fmt.Sscanf(string(version), "v%d.", &major); err != nil || major < 20 {
+		return fmt.Errorf("node %s is too old: install node 20 or newer", bytes.TrimSpace(version))
+	}
+	lock, err := os.ReadFile("package-lock.json")
+	if err != nil {
+		return err
+	}
+	if have, err := os.ReadFile(installed); err == nil && bytes.Equal(have, lock) {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "clients/langgraph: installing npm packages, once per lock file (about 130 MB, 10 seconds)")
+	npm := exec.Command("npm", "install", "--no-save", "--no-audit", "--no-fund") //nolint:noctx // as above
+	if out, err := npm.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm could not install the packages: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return os.WriteFile(installed, lock, 0o600)
+}
+
 // needsNode skips where the client cannot run, and fails there under
 // KTRDR_TEST_REQUIRE=all.
 func needsNode(t *testing.T) {
 	t.Helper()
-	_, err := exec.LookPath("node")
-	if err != nil {
-		err = errors.New("node is not installed: version 20 or newer is needed")
-	} else if _, missing := os.Stat("node_modules/vitest"); missing != nil {
-		err = errors.New("the client's packages are not installed: run `make client`")
-	}
 	switch {
-	case err == nil:
+	case missing == nil:
 	case os.Getenv(pgtest.Require) == "all":
-		t.Fatal(err)
+		t.Fatal(missing)
 	default:
-		fmt.Fprintf(os.Stderr, "SKIP %s: %v\n", t.Name(), err)
-		t.Skip(err)
+		fmt.Fprintf(os.Stderr, "SKIP %s: %v\n", t.Name(), missing)
+		t.Skip(missing)
 	}
 }
 
-// node runs one of the client's tools to its end. It is started without npm,
-// which would leave it behind when the test is stopped.
-func node(t *testing.T, env []string, args ...string) ([]byte, error) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "node", args...) //nolint:gosec // the tests' own words
-	cmd.Env = append(os.Environ(), env...)
-	return cmd.CombinedOutput()
+// node is a call of one of the client's tools. It is started without npm, which
+// would leave it behind when the test is stopped.
+func node(env []string, args ...string) labtest.Program {
+	return labtest.Program{Path: "node", Args: args, Env: append(os.Environ(), env...)}
 }
 
 // results is vitest's count.
@@ -162,71 +171,36 @@ type server struct {
 	data string
 	addr string
 
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	said *bytes.Buffer
+	backend *labtest.Process
 }
 
 func start(t *testing.T, env ...string) *server {
 	t.Helper()
-	s := &server{t: t, data: filepath.Join(t.TempDir(), "data"), addr: "127.0.0.1:0"}
-	s.env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
-	if err := s.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.end()
-		if t.Failed() {
-			t.Logf("serve said:\n%s", s.said)
-		}
-	})
+	s := &server{t: t, data: filepath.Join(t.TempDir(), "data"), addr: labtest.Address(t)}
+	s.env = labtest.Environment(t, s.data, labtest.Times{}, env...)
+	s.begin()
 	return s
 }
 
-// begin starts the backend and waits until it says that it is ready. The next
-// one has the same address.
-func (s *server) begin(ctx context.Context) error {
-	args := []string{"serve", "--json", "--workers", "0", "--addr", s.addr, "--data", s.data}
-	cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // the product
-	said := &bytes.Buffer{}
-	cmd.Env, cmd.Stderr = s.env, said
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	s.cmd, s.said = cmd, said
-	var ready struct {
-		URL string `json:"url"`
-	}
-	if err := json.NewDecoder(stdout).Decode(&ready); err != nil {
-		s.end()
-		return fmt.Errorf("serve did not start: %w\n%s", err, said)
-	}
-	s.addr = strings.TrimPrefix(ready.URL, "http://")
-	return nil
-}
-
-// end kills the backend and waits for it.
-func (s *server) end() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
+// begin starts the backend and waits until it says that it is ready.
+func (s *server) begin() {
+	s.t.Helper()
+	args := []string{"serve", "--json", "--workers", "0", "--addr", s.addr}
+	s.backend = labtest.Start(s.t, labtest.Program{Args: args, Env: s.env})
+	s.backend.Ready(&struct{}{})
 }
 
 // vitest runs some of the client's tests against the server. While they run
 // they may ask for it to be killed and started again.
 func (s *server) vitest(files ...string) report {
 	s.t.Helper()
-	control := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.end()
-		if err := s.begin(s.t.Context()); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+	kills := make(chan chan struct{})
+	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		restarted := make(chan struct{})
+		select {
+		case kills <- restarted:
+			<-restarted
+		case <-r.Context().Done():
 		}
 	}))
 	defer control.Close()
@@ -236,14 +210,23 @@ func (s *server) vitest(files ...string) report {
 	}
 	file := filepath.Join(s.t.TempDir(), "report.json")
 	env := []string{"KTRDR_URL=http://" + s.addr, "KTRDR_TOKEN=" + strings.TrimSpace(string(token)), "KTRDR_CONTROL=" + control.URL}
-	args := append([]string{
+	tests := labtest.Start(s.t, node(env, append([]string{
 		"node_modules/vitest/vitest.mjs", "run", "--no-file-parallelism", "--reporter=json",
 		"--outputFile=" + file,
-	}, files...)
-	out, runErr := node(s.t, env, args...)
+	}, files...)...))
+	labtest.Eventually(s.t, 10*time.Minute, "the end of vitest", func() bool {
+		select {
+		case restarted := <-kills:
+			defer close(restarted)
+			s.backend.Kill()
+			s.begin()
+		default:
+		}
+		return !tests.Alive()
+	})
 	text, err := os.ReadFile(file)
 	if err != nil {
-		s.t.Fatalf("vitest wrote no report: %v, %v\n%s", runErr, err, out)
+		s.t.Fatalf("vitest wrote no report: %v\n%s", err, tests.Log())
 	}
 	var r report
 	if err := json.Unmarshal(text, &r); err != nil {

@@ -16,43 +16,43 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/train"
 )
 
-const backtestHelp = `Trade the decisions of a model on past bars, with all costs. The result of this
-durable operation is figures, trades and the equity at each bar. MODEL is the id of a
+const backtestHelp = `Trade the decisions of a model on past bars, with all costs. The backtest survives
+crashes. Its result is figures, trades and the equity at each bar. MODEL is the id of a
 training (or its beginning), the sha256 of a model, or a model file.
 
-Only bars are traded that the model was not trained on, from the start of its test
-part. --scope all trades its training part too. That is no evidence, and the result
-says so.
+By default it trades only bars that the model was not trained on, from the start of
+its test part. --scope all also trades the training part. That is not evidence, and
+the result says so.
 
-Several symbols are traded with one account each: every account has the same
-share of the capital, and the figures are those of the sum.
+Each symbol has its own account with an equal share of the capital. The figures are
+those of all accounts together.
 
 Trading stops where the holdout of the market begins. Those bars are reserved for
 confirming strategies. --open-holdout trades them too. That is a look: it is counted,
-and every later claim on this market needs stronger evidence. A model of a research is
-traded on the bars that the research searched.
+and every later claim on this market needs stronger evidence. The model of a research
+is traded on the same bars that the research used.
 
-A model is one trial on a market, however often it is backtested. Trials count in
-later verdicts: see ` + "`ktrdr memory trials`" + `.`
+A model is one trial on a market, no matter how often it is backtested. Later verdicts
+are adjusted for the number of trials: see ` + "`ktrdr memory trials`" + `.`
 
 func newBacktest(a *app) *cobra.Command {
 	var (
 		r                                     jobs.BacktestRequest
 		capital, commission, slippage, spread float64
-		key                                   string
-		follow                                bool
+		start                                 startFlags
 	)
 	cmd := &cobra.Command{
 		Use: "backtest MODEL", Short: "Backtest a model on past bars", Long: backtestHelp,
 		Args: exactly(1, "one MODEL: a training, a sha256 or a file"), ValidArgsFunction: a.completeModels,
 	}
 	f := cmd.Flags()
-	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) (err error) {
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) (err error) {
 		for flag, field := range map[string]struct {
 			from *float64
 			to   **float64
@@ -67,25 +67,21 @@ func newBacktest(a *app) *cobra.Command {
 		if r.Model, err = modelFor(ctx, c, args[0]); err != nil {
 			return err
 		}
-		started, err := c.StartBacktest(ctx, r, key)
-		if err != nil {
-			return err
-		}
-		return a.started(ctx, c, started, follow)
+		started, err := c.StartBacktest(ctx, r, start.key)
+		return a.started(ctx, c, started, err, start.follow)
 	})
-	f.StringSliceVar(&r.Symbols, "symbol", nil, "`SYMBOL` to trade; several have one account each (default: all that it was trained on)")
-	f.StringVar(&r.Timeframe, "timeframe", "", "`TIMEFRAME` that it must decide at")
+	f.StringSliceVar(&r.Symbols, "symbol", nil, "`SYMBOL` to trade; may be given several times (default: all that the model was trained on)")
+	f.StringVar(&r.Timeframe, "timeframe", "", "fail unless the model decides at this `TIMEFRAME`")
 	f.StringVar(&r.StartDate, "start", "", "first `DAY` to trade")
-	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data that is looked at")
-	f.StringVar(&r.Scope, "scope", "", "test: bars that the model has not seen; all: its training too (default test)")
+	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data")
+	f.StringVar(&r.Scope, "scope", "", "test: only bars that the model was not trained on; all: also its training part (default test)")
 	f.Float64Var(&capital, "capital", 0, "initial `CAPITAL` (default: the strategy's)")
-	f.Float64Var(&commission, "commission", 0, "`RATE` of the traded value, each side")
-	f.Float64Var(&slippage, "slippage", 0, "`RATE` of the price, each side")
-	f.Float64Var(&spread, "spread", 0, "bid to ask, as a `RATE` of the price")
+	f.Float64Var(&commission, "commission", 0, "commission per side, as a `RATE` of the traded value: 0.0001 is 1 basis point")
+	f.Float64Var(&slippage, "slippage", 0, "slippage per side, as a `RATE` of the price")
+	f.Float64Var(&spread, "spread", 0, "spread from bid to ask, as a `RATE` of the price; half is paid per side")
 	notZero(f, "capital")
-	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "trade the bars of the holdout too; it is counted as a look")
-	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
-	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "also trade the holdout; this is counted as a look")
+	start.add(cmd, "follow it to its end")
 	return cmd
 }
 
@@ -100,19 +96,19 @@ func strategyAsModel(arg string) error {
 }
 
 // isStrategy says whether the server knows a strategy of this name.
-func isStrategy(ctx context.Context, c *httpapi.Client, name string) bool {
+func isStrategy(ctx context.Context, c *client.Client, name string) bool {
 	list, _ := c.Strategies(ctx) // without it the message is another
 	return slices.ContainsFunc(list, func(s jobs.Strategy) bool { return s.Name == name })
 }
 
 // modelFor is what the server knows a model by: a hash is taken as it is, a file
 // is uploaded, and anything else is a training.
-func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error) {
+func modelFor(ctx context.Context, c *client.Client, arg string) (string, error) {
 	if _, err := ktrdr.ParseHash(arg); err == nil {
 		return arg, nil
 	}
 	f, err := os.Open(arg)
-	_, yaml := strategyName(filepath.Base(arg))
+	_, yaml := local.StrategyName(filepath.Base(arg))
 	if yaml && err == nil {
 		_ = f.Close() // it was only read
 		return "", strategyAsModel(arg)
@@ -149,5 +145,5 @@ func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error
 		return "", err
 	}
 	h := ktrdr.Hash(sum.Sum(nil))
-	return h.String(), c.UploadBlob(ctx, h, size, f)
+	return h.String(), c.PutBlob(ctx, ktrdr.Claimed{}, h, size, f)
 }

@@ -11,15 +11,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
-const breakersHelp = `Show the circuit breakers of agents, of model providers, and of clusters: providers
-that share a host. An open breaker refuses all calls until the time of its next
-probe. Successful probes close it. "reset" closes a breaker now. "force" holds it
-open or closed until "force NAME auto". The history keeps who did it and why.`
+const breakersHelp = `Show the circuit breakers. There is one per agent, one per model provider, and one per
+cluster (providers on the same host). An open breaker refuses all calls until its next
+probe. Successful probes close it. "reset" closes a breaker now. "force" keeps it open
+or closed until "force NAME auto". The history shows who changed a breaker and why.`
 
 func newBreakers(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -29,11 +30,11 @@ func newBreakers(a *app) *cobra.Command {
 	var limit int
 	history := &cobra.Command{
 		Use: "history [NAME]", Short: "Changes of breakers, newest first", Args: atMostOne("NAME of a breaker"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			return a.breakerHistory(ctx, c, strings.Join(args, ""), limit)
 		}),
 	}
-	history.Flags().IntVar(&limit, "limit", 50, "largest number of rows")
+	limitFlag(history, &limit, 50)
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "List all breakers with their calls and failures", Args: noArgs, RunE: a.asking(a.listBreakers)},
 		history, newBreakerReset(a), newBreakerForce(a),
@@ -42,10 +43,10 @@ func newBreakers(a *app) *cobra.Command {
 }
 
 func newBreakerReset(a *app) *cobra.Command {
-	var d resilience.Decision
+	var d resilience.HumanDecision
 	cmd := &cobra.Command{
 		Use: "reset NAME --by WHO --why WHY", Short: "Close a breaker", Args: exactly(1, "the NAME of a breaker: see `ktrdr breakers`"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			b, err := c.ResetBreaker(ctx, args[0], d)
 			return a.decided(b, err)
 		}),
@@ -55,11 +56,11 @@ func newBreakerReset(a *app) *cobra.Command {
 }
 
 func newBreakerForce(a *app) *cobra.Command {
-	var d resilience.Decision
+	var d resilience.HumanDecision
 	cmd := &cobra.Command{
 		Use: "force NAME open|closed|auto --by WHO --why WHY", Short: "Hold a breaker open or closed, or set it back to automatic",
 		Args: exactly(2, "the NAME of a breaker, and open, closed or auto"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			switch d.State = ktrdr.BreakerState(strings.ToUpper(args[1])); d.State {
 			case "AUTO":
 				d.State = ""
@@ -76,51 +77,45 @@ func newBreakerForce(a *app) *cobra.Command {
 }
 
 // decision adds what makes a person's decision one.
-func decision(cmd *cobra.Command, d *resilience.Decision) {
+func decision(cmd *cobra.Command, d *resilience.HumanDecision) {
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if strings.TrimSpace(d.By) == "" || strings.TrimSpace(d.Why) == "" {
 			return usagef("say who decides this, and why, with --by and --why: both go into the breaker's history")
 		}
 		return nil
 	}
-	cmd.Flags().StringVar(&d.By, "by", "", "`WHO` decides this")
+	cmd.Flags().StringVar(&d.By, "by", "", "`WHO` makes this change")
 	cmd.Flags().StringVar(&d.Why, "why", "", "`WHY`, for the record")
 }
 
 func (a *app) decided(b resilience.Decided, err error) error {
-	if err != nil {
-		return unknownName(err)
-	}
-	return a.print(b, func(w io.Writer) {
+	return a.show(b, unknownName(err), func(w io.Writer) {
 		if b.Forced != "" {
-			fmt.Fprintf(w, "%s is held %s by %s.\n", b.Name, b.Forced, plain(b.By))
+			fmt.Fprintf(w, "%s is held %s by %s.\n", b.Name, b.Forced, term.Plain(b.By))
 		} else {
 			fmt.Fprintf(w, "%s is %s.\n", b.Name, b.State)
 		}
-		if b.Forced == ktrdr.BreakerOpen { // nothing is to pass, whoever else is in the way
+		if b.Forced == ktrdr.BreakerOpen { // nothing is to pass, also without the others
 			return
 		}
 		for _, other := range b.InTheWay {
 			fmt.Fprintf(w, "%s is not closed and still stands in the way: see `ktrdr breakers`, and close it with `ktrdr breakers reset %s`.\n",
-				plain(other), plain(other))
+				term.Plain(other), term.Plain(other))
 		}
 	})
 }
 
-func (a *app) listBreakers(ctx context.Context, c *httpapi.Client, _ []string) error {
+func (a *app) listBreakers(ctx context.Context, c *client.Client, _ []string) error {
 	all, err := c.Breakers(ctx)
-	if err != nil {
-		return err
-	}
-	return a.print(all, func(w io.Writer) {
+	return a.show(all, err, func(w io.Writer) {
 		if len(all) == 0 {
 			fmt.Fprintln(w, "No breakers yet: each appears with its first call.")
 			return
 		}
-		table(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tLAST TRIP\tDECISION", func(row func(...any)) {
+		term.Rows(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tLAST TRIP\tDECISION", func(row func(...any)) {
 			for _, b := range all {
 				state, probe := standing(b)
-				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, dash(plain(b.Trip)), decidedBy(b))
+				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, term.Dash(term.Plain(b.Trip)), decidedBy(b))
 			}
 		})
 	})
@@ -132,7 +127,7 @@ func decidedBy(b resilience.Status) string {
 	if b.By == "" {
 		return "-"
 	}
-	return plain(b.By + ": " + b.Reason)
+	return term.Plain(b.By + ": " + b.Reason)
 }
 
 // standing is the state of a breaker for people, and when it lets a probe
@@ -156,10 +151,7 @@ func standing(b resilience.Status) (state, probe string) {
 	return state, "-"
 }
 
-func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string, limit int) error {
-	if limit < 1 || limit > 1000 {
-		return usagef("--limit must be 1 to 1000, not %d", limit)
-	}
+func (a *app) breakerHistory(ctx context.Context, c *client.Client, name string, limit int) error {
 	all, err := c.BreakerHistory(ctx, name, limit)
 	if err != nil {
 		return err
@@ -174,10 +166,8 @@ func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string
 		}
 	}
 	return a.print(all, func(w io.Writer) {
-		table(w, "AT\tNAME\tFROM\tTO\tBY\tREASON", func(row func(...any)) {
-			for _, b := range all {
-				row(b.At.Local().Format(time.DateTime), b.Name, b.From, b.To, dash(plain(b.By)), plain(b.Reason))
-			}
+		term.Table(w, "AT\tNAME\tFROM\tTO\tBY\tREASON", all, func(b ktrdr.BreakerChange) []any {
+			return []any{b.At.Local().Format(time.DateTime), b.Name, b.From, b.To, term.Dash(term.Plain(b.By)), term.Plain(b.Reason)}
 		})
 	})
 }
@@ -192,4 +182,38 @@ func noBreaker(name string, breakers []resilience.Status) error {
 		list[i] = b.Name
 	}
 	return usagef("there is no breaker %s; %s", name, text.Choices(name, list))
+}
+
+const degradationHelp = `Show the degradation level: FULL, DEGRADED, MINIMAL or OFFLINE. It follows from
+the health of the services that the server needs. A worse level switches features
+off. The level improves only after the services have been healthy for a while.`
+
+func newDegradation(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "degradation", Short: "Degradation level, health of services, features switched off", Long: degradationHelp, Args: noArgs,
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+			d, err := c.Degradation(ctx)
+			return a.show(d, err, func(w io.Writer) { printDegradation(w, d) })
+		}),
+	}
+}
+
+func printDegradation(w io.Writer, d resilience.DegradationStatus) {
+	fmt.Fprintf(w, "level %s since %s, %.0f%% healthy\n", d.Level, d.Since.Local().Format(time.DateTime), 100*d.Score)
+	term.Rows(w, "SERVICE\tHEALTH\tWEIGHT\tCRITICAL", func(row func(...any)) {
+		for _, s := range d.Services {
+			critical := "no"
+			if s.Critical {
+				critical = "yes"
+			}
+			row(s.Name, s.Health, s.Weight, critical)
+		}
+	})
+	fmt.Fprintf(w, "switched off: %s\n", term.Dash(strings.Join(names(d.Shed), ", ")))
+	if len(d.History) == 0 {
+		return
+	}
+	term.Table(w, "AT\tFROM\tTO\tREASON", d.History, func(c resilience.LevelChange) []any {
+		return []any{c.At.Local().Format(time.DateTime), c.From, c.To, term.Dash(term.Plain(c.Reason))}
+	})
 }

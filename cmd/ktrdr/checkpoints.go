@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 func newCheckpoints(a *app) *cobra.Command {
@@ -25,20 +27,15 @@ func newCheckpointsList(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the newest checkpoint of each operation", Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			page, err := c.ListCheckpoints(ctx, ktrdr.CheckpointQuery{Limit: limit, Cursor: cursor})
-			if err != nil {
-				return err
-			}
-			return a.print(page, func(w io.Writer) {
+			return a.show(page, err, func(w io.Writer) {
 				if len(page.Checkpoints) == 0 {
 					fmt.Fprintln(w, "No checkpoints yet.")
 					return
 				}
-				table(w, "OPERATION\tCHECKPOINT\tTYPE\tSTEP\tSIZE\tCREATED", func(row func(...any)) {
-					for _, k := range page.Checkpoints {
-						row(k.Operation, k.ID, k.Type, k.Step, bytesText(k.Size), ago(k.CreatedAt))
-					}
+				term.Table(w, "OPERATION\tCHECKPOINT\tTYPE\tSTEP\tSIZE\tCREATED", page.Checkpoints, func(k ktrdr.Checkpoint) []any {
+					return []any{k.Operation, k.ID, k.Type, k.Step, term.Bytes(k.Size), term.Ago(k.CreatedAt)}
 				})
 				if page.Next != "" {
 					fmt.Fprintf(w, "There are more: --cursor %s\n", page.Next)
@@ -46,9 +43,9 @@ func newCheckpointsList(a *app) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	cmd.Flags().IntVar(&limit, "limit", 50, "largest number of rows")
 	notZero(cmd.Flags(), "limit")
-	cmd.Flags().StringVar(&cursor, "cursor", "", "go on after an earlier page")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "continue after the previous page: the value that it printed")
 	return cmd
 }
 
@@ -58,59 +55,48 @@ func newCheckpointsShow(a *app) *cobra.Command {
 		history bool
 	)
 	cmd := a.onOperation("show", "Show an operation's newest checkpoint, or its history",
-		func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, op ktrdr.OperationID) error {
 			if history {
 				return a.checkpointHistory(ctx, c, op)
 			}
 			k, err := c.CheckpointAt(ctx, op, id)
-			if err != nil {
-				return err
-			}
-			return a.print(k, func(w io.Writer) { describeCheckpoint(w, k) })
+			return a.show(k, err, func(w io.Writer) { describeCheckpoint(w, k) })
 		})
 	cmd.Flags().StringVar(&id, "id", "", "this `CHECKPOINT` instead of the newest")
-	cmd.Flags().BoolVar(&history, "history", false, "list all of them")
+	cmd.Flags().BoolVar(&history, "history", false, "list all checkpoints of the operation")
 	return cmd
 }
 
-func (a *app) checkpointHistory(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+func (a *app) checkpointHistory(ctx context.Context, c *client.Client, op ktrdr.OperationID) error {
 	all, err := c.History(ctx, op)
-	if err != nil {
-		return err
-	}
-	return a.print(all, func(w io.Writer) {
-		table(w, "CHECKPOINT\tTYPE\tEPOCH\tSTEP\tSIZE\tCREATED", func(row func(...any)) {
-			for _, k := range all {
-				row(k.ID, k.Type, k.Epoch, k.Step, bytesText(k.Size), ago(k.CreatedAt))
-			}
+	return a.show(all, err, func(w io.Writer) {
+		term.Table(w, "CHECKPOINT\tTYPE\tEPOCH\tSTEP\tSIZE\tCREATED", all, func(k ktrdr.CheckpointInfo) []any {
+			return []any{k.ID, k.Type, k.Epoch, k.Step, term.Bytes(k.Size), term.Ago(k.CreatedAt)}
 		})
 	})
 }
 
 func describeCheckpoint(w io.Writer, k ktrdr.Checkpoint) {
 	fmt.Fprintf(w, "%s of %s: %s at step %d, epoch %d, %s, %s\n", k.ID, k.Operation, k.Type, k.Step, k.Epoch,
-		bytesText(k.Size), when(k.CreatedAt))
+		term.Bytes(k.Size), term.When(k.CreatedAt))
 	for name, value := range k.Fingerprint {
-		fmt.Fprintf(w, "  made from %s %s\n", plain(name), plain(value))
+		fmt.Fprintf(w, "  made from %s %s\n", term.Plain(name), term.Plain(value))
 	}
 	for _, art := range k.Artifacts {
-		fmt.Fprintf(w, "  artifact %s %s %s\n", plain(art.Name), bytesText(art.Size), art.SHA256)
+		fmt.Fprintf(w, "  artifact %s %s %s\n", term.Plain(art.Name), term.Bytes(art.Size), art.SHA256)
 	}
 	state, err := json.MarshalIndent(k.State, "  ", "  ")
 	if err != nil {
 		state = k.State
 	}
-	fmt.Fprintf(w, "  state %s\n", jsonPlain(string(state)))
+	fmt.Fprintf(w, "  state %s\n", term.JSONPlain(string(state)))
 }
 
 func newCheckpointsDelete(a *app) *cobra.Command {
 	return a.onOperation("delete", "Delete an ended operation's checkpoints",
-		func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, op ktrdr.OperationID) error {
 			n, err := c.DeleteCheckpoints(ctx, op)
-			if err != nil {
-				return err
-			}
-			return a.print(httpapi.DeletedCheckpoints{Operation: op, Deleted: n}, func(w io.Writer) {
+			return a.show(api.DeletedCheckpoints{Operation: op, Deleted: n}, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%d checkpoints of %s deleted; it can no longer be resumed.\n", n, op)
 			})
 		})
@@ -119,13 +105,10 @@ func newCheckpointsDelete(a *app) *cobra.Command {
 func newCheckpointsStats(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "stats", Short: "Count all checkpoints and their size", Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			s, err := c.CheckpointStats(ctx)
-			if err != nil {
-				return err
-			}
-			return a.print(s, func(w io.Writer) {
-				fmt.Fprintf(w, "%d checkpoints, %s, the oldest %s\n", s.Total, bytesText(s.Bytes), ago(s.Oldest))
+			return a.show(s, err, func(w io.Writer) {
+				fmt.Fprintf(w, "%d checkpoints, %s, the oldest %s\n", s.Total, term.Bytes(s.Bytes), term.Ago(s.Oldest))
 			})
 		}),
 	}
@@ -134,20 +117,17 @@ func newCheckpointsStats(a *app) *cobra.Command {
 func newCheckpointsCleanup(a *app) *cobra.Command {
 	var days float64
 	cmd := &cobra.Command{
-		Use: "cleanup", Short: "Delete old checkpoints and blobs that nothing names, now", Args: noArgs,
-		Long: `Delete checkpoints older than --days, and blobs that no row names any more. The
-newest two of an operation that has not ended and final ones are kept. The
-backend does the same by itself once an hour.`,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		Use: "cleanup", Short: "Delete old checkpoints and unused blobs now", Args: noArgs,
+		Long: `Delete checkpoints older than --days, and blobs that are no longer used. Final
+checkpoints are kept, and the newest two of each operation that has not ended. The
+backend does the same automatically once an hour.`,
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			age, err := backend.Days(fmt.Sprint(days))
 			if err != nil {
 				return usagef("--days %v: %w", days, err)
 			}
 			done, err := c.Cleanup(ctx, age)
-			if err != nil {
-				return err
-			}
-			return a.print(done, func(w io.Writer) {
+			return a.show(done, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%d checkpoints and %d blobs deleted.\n", done.Checkpoints, done.Blobs)
 			})
 		}),

@@ -16,7 +16,6 @@ import (
 	"github.com/ktrdr/ktrdr/backend"
 )
 
-// child is another process of this same binary.
 type child struct {
 	name string
 	cmd  *exec.Cmd
@@ -65,11 +64,11 @@ func (c *child) kill() {
 	<-c.done
 }
 
-// stop asks the process to stop, and insists after a while.
+// stop asks the process to stop, and kills it after a while.
 func (c *child) stop() {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
-	insist := time.AfterFunc(30*time.Second, func() { _ = c.cmd.Process.Kill() })
-	defer insist.Stop()
+	late := time.AfterFunc(30*time.Second, func() { _ = c.cmd.Process.Kill() })
+	defer late.Stop()
 	<-c.done
 }
 

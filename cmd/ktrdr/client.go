@@ -10,12 +10,11 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 const defaultURL = "http://127.0.0.1:8000"
@@ -64,7 +63,7 @@ func (a *app) secret(to *url.URL) (token ktrdr.Secret, from string, err error) {
 }
 
 // connect makes a client of the server. It does not call it yet.
-func (a *app) connect() (*httpapi.Client, error) {
+func (a *app) connect() (*client.Client, error) {
 	u, err := a.serverURL()
 	if err != nil {
 		return nil, err
@@ -76,12 +75,12 @@ func (a *app) connect() (*httpapi.Client, error) {
 	return a.clientFor(u, token)
 }
 
-func (a *app) clientFor(u *url.URL, token ktrdr.Secret) (*httpapi.Client, error) {
+func (a *app) clientFor(u *url.URL, token ktrdr.Secret) (*client.Client, error) {
 	ca := a.ca
 	if ca == "" {
 		ca = a.getenv("KTRDR_CA")
 	}
-	c, err := httpapi.NewClient(u.String(), token, httpapi.ClientOptions{CAFile: ca, Version: ourVersion()})
+	c, err := client.New(u.String(), token, client.Options{CAFile: ca, Version: ourVersion()})
 	if err != nil {
 		named := backend.UserFile{What: "certificate file", Name: ca, Next: "name another with --ca or KTRDR_CA, or leave it out"}
 		return nil, usagef("%w", named.Trouble(err))
@@ -90,7 +89,7 @@ func (a *app) clientFor(u *url.URL, token ktrdr.Secret) (*httpapi.Client, error)
 }
 
 // asking makes a command's RunE of what it asks the server.
-func (a *app) asking(ask func(ctx context.Context, c *httpapi.Client, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) asking(ask func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := a.connect()
 		if err != nil {
@@ -122,7 +121,8 @@ func (a *app) explain(ctx context.Context, err error) error {
 		return a.unauthorized(u, from, err)
 	case isNetwork(err):
 		return &exitError{
-			exitUnreachable, ktrdr.Errorf(code, "no server at %s: start one with `ktrdr serve`, or name another with --url (%w)", u, innermost(err)),
+			exitUnreachable, ktrdr.Errorf(code, "no server at %s: start one with `ktrdr serve`, or name another with --url (%w)", u,
+				backend.Innermost(err)),
 		}
 	case code == ktrdr.CodeUnavailable:
 		return &exitError{exitUnreachable, err}
@@ -152,16 +152,4 @@ func isNetwork(err error) bool {
 	_, op := errors.AsType[*net.OpError](err)
 	_, dns := errors.AsType[*net.DNSError](err)
 	return op || dns
-}
-
-// innermost is the error that started it all, the only part of a network error
-// that people read.
-func innermost(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
 }

@@ -1,26 +1,26 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 )
 
 const dataHelp = `Prices belong to the lab: one series for each symbol and timeframe. The database lists
 them, and the blob store holds the bytes. Every backend of the lab has them. These
-commands need no backend, and a running one is not disturbed. A series that exists is
-never replaced without a flag. Operations that started with the old series keep it.
+commands work with and without a running backend. An existing series is never replaced
+without a flag. Operations that started with the old series keep it.
 
 Each series belongs to a market, on which trials and looks at the holdout are counted.
 The market is recognised by its prices: see "ktrdr data market --help".`
@@ -34,197 +34,111 @@ func newData(a *app) *cobra.Command {
 	return cmd
 }
 
-// listLibrary lists what the library holds; nothing where there is no lab yet.
-// With old it lists what was replaced too.
-func (a *app) listLibrary(cmd *cobra.Command, old bool) ([]stored, error) {
-	list := []stored{}
-	err := a.withLedger(cmd, func(l *ledger) (err error) {
-		list, err = l.list(cmd.Context(), old)
+// withLab opens the lab for a command that reads it. Where there is no lab yet the
+// error is market.ErrNoData.
+func (a *app) withLab(cmd *cobra.Command, use func(*local.Lab) error) error {
+	return a.openLab(cmd, false, use)
+}
+
+// withNewLab is withLab that makes the lab if it does not exist.
+func (a *app) withNewLab(cmd *cobra.Command, use func(*local.Lab) error) error {
+	return a.openLab(cmd, true, use)
+}
+
+func (a *app) openLab(cmd *cobra.Command, create bool, use func(*local.Lab) error) error {
+	cfg, err := a.configOf(cmd)
+	if err != nil {
+		return err
+	}
+	l, err := local.Open(cmd.Context(), cfg, local.Options{Make: create, Ready: a.sameVersion, Taken: func(t library.TakenOver) {
+		if t.Err != nil {
+			fmt.Fprintf(a.err, "warning: %s stays in %s: %s\n", term.Plain(t.What), term.Plain(t.Path), term.Plain(t.Err.Error()))
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(l), l.Close())
+}
+
+// listLibrary lists the series of the library; none where there is no lab yet.
+func (a *app) listLibrary(cmd *cobra.Command, list func(*local.Lab) ([]local.StoredSeries, error)) ([]local.StoredSeries, error) {
+	all := []local.StoredSeries{} // an empty list in JSON, not null
+	err := a.withLab(cmd, func(l *local.Lab) (err error) {
+		all, err = list(l)
 		return err
 	})
 	if errors.Is(err, market.ErrNoData) {
-		return list, nil
+		return all, nil
 	}
-	return list, err
+	return all, err
 }
-
-func (l *ledger) list(ctx context.Context, old bool) ([]stored, error) {
-	read := l.library.List
-	if old {
-		read = l.library.History
-	}
-	entries, err := read(ctx)
-	list := make([]stored, len(entries))
-	for i, e := range entries {
-		list[i] = storedAs(e)
-	}
-	return list, err
-}
-
-// stored is a series of the library as commands print it.
-type stored struct {
-	jobs.Entry
-	Hash string `json:"hash"`
-	inLedger
-}
-
-func storedAs(e jobs.Entry) stored { return stored{Entry: e, Hash: e.Hash.String()} }
-
-// from tells how the series came into the lab.
-func (s stored) from() string {
-	if !s.Current {
-		return string(s.Origin) + ", replaced"
-	}
-	return string(s.Origin)
-}
-
-// span tells from when to when the series reaches.
-func (s stored) span() string { return minute(s.First) + " to " + minute(s.Last) }
-
-// minute is an instant as tables of prices show it.
-func minute(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04") }
-
-// shortHash is enough of a hash to tell series apart by eye.
-func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
 func newDataList(a *app) *cobra.Command {
 	var old bool
 	cmd := &cobra.Command{Use: "list", Short: "List the series of the library and their markets", Args: noArgs}
-	cmd.Flags().BoolVar(&old, "all", false, "also series that were replaced; operations that started with them keep them")
+	cmd.Flags().BoolVar(&old, "all", false, "also replaced series, which older operations still use")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		list := []stored{} // an empty list in JSON, not null
-		err := a.withLedger(cmd, func(l *ledger) (err error) {
-			if list, err = l.list(cmd.Context(), old); err != nil {
-				return err
-			}
-			return l.addMarkets(cmd.Context(), list)
-		})
-		if err != nil && !errors.Is(err, market.ErrNoData) {
-			return err
-		}
-		return a.print(list, func(w io.Writer) { printList(w, list) })
+		list, err := a.listLibrary(cmd, func(l *local.Lab) ([]local.StoredSeries, error) { return l.ListInMarkets(cmd.Context(), old) })
+		return a.show(list, err, func(w io.Writer) { printList(w, list) })
 	}
 	return cmd
 }
 
-func printList(w io.Writer, list []stored) {
+func printList(w io.Writer, list []local.StoredSeries) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "No data. Add some with `ktrdr data import FILE`, or make some up with `ktrdr data synth`.")
 		return
 	}
 	const header = "SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tPRICES\tFROM\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS"
-	table(w, header, func(row func(...any)) {
-		for _, s := range list {
-			id, holdout, trials, looks := "-", "-", "-", "-"
-			if s.Question != "" {
-				id = "undecided"
-			}
-			if s.Market != "" {
-				id, trials, looks = s.Market, strconv.Itoa(s.Trials), strconv.Itoa(s.Looks)
-			}
-			if !s.HoldoutFrom.IsZero() {
-				holdout = minute(s.HoldoutFrom.Unix())
-			}
-			row(s.Symbol, s.Timeframe, s.Bars, minute(s.First), minute(s.Last), bytesText(s.Size), shortHash(s.Hash), pricesText(s.MadeUp), s.from(),
-				id, holdout, trials, looks)
+	term.Table(w, header, list, func(s local.StoredSeries) []any {
+		id, holdout, trials, looks := "-", "-", "-", "-"
+		if s.Question != "" {
+			id = "undecided"
+		}
+		if s.Market != "" {
+			id, trials, looks = s.Market, strconv.Itoa(s.Trials), strconv.Itoa(s.Looks)
+		}
+		if !s.HoldoutFrom.IsZero() {
+			holdout = term.Minute(s.HoldoutFrom.Unix())
+		}
+		return []any{
+			s.Symbol, s.Timeframe, s.Bars, term.Minute(s.First), term.Minute(s.Last), term.Bytes(s.Size), term.ShortHash(s.Hash),
+			term.Prices(s.MadeUp), s.From(), id, holdout, trials, looks,
 		}
 	})
 	for _, s := range list {
 		if s.Question != "" {
-			fmt.Fprintln(w, "→", plain(s.Question))
+			fmt.Fprintln(w, "→", term.Plain(s.Question))
 		}
 	}
 }
 
-// series is a symbol and a timeframe, as arguments name them.
-type series struct {
-	symbol    string
-	timeframe market.Timeframe
-}
-
-func (s series) String() string { return s.symbol + " " + string(s.timeframe) }
-
-// seriesNamed reads the arguments SYMBOL TIMEFRAME.
-func seriesNamed(args []string) (series, error) {
-	tf, err := market.ParseTimeframe(args[1])
-	if err != nil {
-		return series{}, usagef("%w", err)
-	}
-	return series{args[0], tf}, nil
-}
-
-// openSeries reads a series of the library.
-func (a *app) openSeries(cmd *cobra.Command, s series) (*market.Bars, error) {
-	_, b, err := a.openEntry(cmd, s)
-	return b, err
-}
-
-// openEntry reads a series of the library and its row. A symbol in other capitals
-// than the library's is understood.
-func (a *app) openEntry(cmd *cobra.Command, s series) (e jobs.Entry, b *market.Bars, err error) {
-	err = a.withLedger(cmd, func(l *ledger) error {
-		ctx := cmd.Context()
-		if e, err = l.library.Entry(ctx, s.symbol, s.timeframe); errors.Is(err, market.ErrNoData) {
-			if e, err = l.entrySpelt(ctx, s); errors.Is(err, market.ErrNoData) {
-				err = l.missing(ctx, s)
-			}
-		}
-		if err == nil {
-			b, err = l.library.Open(ctx, e)
-		}
+// openSeries reads a series of the library and its row.
+func (a *app) openSeries(cmd *cobra.Command, n local.Name) (e jobs.SeriesInfo, b *market.Bars, err error) {
+	err = a.withLab(cmd, func(l *local.Lab) (err error) {
+		e, b, err = l.Open(cmd.Context(), n)
 		return err
 	})
+	return e, b, noLab(err, n)
+}
+
+// noLab explains that a series is missing where there is no lab yet.
+func noLab(err error, n local.Name) error {
 	if errors.Is(err, market.ErrNoData) {
-		err = missing(nil, s)
+		return local.Missing(nil, n)
 	}
-	return e, b, err
-}
-
-// entrySpelt finds a series whose symbol differs by capitals only. The store has
-// at most one. Without a match the error is market.ErrNoData.
-func (l *ledger) entrySpelt(ctx context.Context, s series) (jobs.Entry, error) {
-	all, err := l.library.List(ctx)
-	if err != nil {
-		return jobs.Entry{}, err
-	}
-	i := slices.IndexFunc(all, func(e jobs.Entry) bool { return strings.EqualFold(e.Symbol, s.symbol) && e.Timeframe == s.timeframe })
-	if i < 0 {
-		return jobs.Entry{}, market.ErrNoData
-	}
-	return all[i], nil
-}
-
-// missing says that a series is not there, and what is.
-func (l *ledger) missing(ctx context.Context, s series) error {
-	list, _ := l.list(ctx, false) // without it the message is shorter
-	return missing(list, s)
-}
-
-func missing(list []stored, s series) error {
-	var frames, symbols []string
-	for _, e := range list {
-		symbols = append(symbols, e.Symbol)
-		if e.Symbol == s.symbol {
-			frames = append(frames, string(e.Timeframe))
-		}
-	}
-	spelt := text.Nearest(s.symbol, symbols)
-	switch {
-	case frames != nil:
-		return usagef("there are no bars of %s, only of %s %s: import them with `ktrdr data import`", s, s.symbol, strings.Join(frames, ", "))
-	case spelt != "":
-		return usagef("there are no bars of %s; did you mean %s?", s, spelt)
-	}
-	return usagef("there are no bars of %s: `ktrdr data list` shows what there is, `ktrdr data import FILE` adds to it, "+
-		"`ktrdr data synth` makes some up", s)
+	return err
 }
 
 // completeSeries offers the symbols of the library, then the timeframes of the
 // one that was chosen.
 func (a *app) completeSeries(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
-	list, _ := a.listLibrary(cmd, false) // shell completion shows no errors
+	list, _ := a.listLibrary(cmd, func(l *local.Lab) ([]local.StoredSeries, error) { // shell completion shows no errors
+		return l.List(cmd.Context(), false)
+	})
 	var offers []string
 	for _, e := range list {
 		word := e.Symbol

@@ -1,94 +1,55 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/library"
+	"github.com/ktrdr/ktrdr/local"
 )
 
 const deleteDataHelp = `Delete a series, and the series that it replaced. Without a TIMEFRAME all series of the
 symbol are deleted. Operations that started with a series keep it. The market keeps
-every trial and every look: they count again when the prices return, under any name.`
+every trial and every look. If you import the same prices again, under any name, they
+still count.`
 
 func newDataDelete(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete SYMBOL [TIMEFRAME]", Short: "Delete a series", Long: deleteDataHelp, ValidArgsFunction: a.completeSeries,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				return nil
-			}
-			return exactly(2, "a SYMBOL, and a TIMEFRAME unless all are meant")(cmd, args)
-		},
+		Args: oneOrTwo("a SYMBOL, and a TIMEFRAME unless all are meant"),
 	}
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		only := market.Timeframe("")
+		n := local.Name{Symbol: args[0]}
 		if len(args) == 2 {
-			s, err := seriesNamed(args)
-			if err != nil {
+			var err error
+			if n, err = local.NameOf(args); err != nil {
 				return err
 			}
-			only = s.timeframe
 		}
-		return a.deleteSeries(cmd, args[0], only)
+		return a.deleteSeries(cmd, n)
 	}
 	return cmd
 }
 
-// deletedSeries is what `data delete` prints.
 type deletedSeries struct {
-	Deleted []stored `json:"deleted"`
+	Deleted []local.StoredSeries `json:"deleted"`
 }
 
-func (a *app) deleteSeries(cmd *cobra.Command, symbol string, only market.Timeframe) error {
+func (a *app) deleteSeries(cmd *cobra.Command, n local.Name) error {
 	var gone deletedSeries
-	err := a.withLedger(cmd, func(l *ledger) error {
-		ctx := cmd.Context()
-		all, err := l.list(ctx, true)
-		if err != nil {
-			return err
-		}
-		if err := l.addMarkets(ctx, all); err != nil {
-			return err
-		}
-		if i := slices.IndexFunc(all, func(s stored) bool { return strings.EqualFold(s.Symbol, symbol) }); i >= 0 {
-			symbol = all[i].Symbol // the store has at most one that differs by capitals only
-		}
-		done := map[market.Timeframe]bool{}
-		for _, s := range all {
-			if s.Symbol != symbol || only != "" && s.Timeframe != only {
-				continue
-			}
-			if !done[s.Timeframe] {
-				if _, err := l.library.Delete(ctx, symbol, s.Timeframe); err != nil {
-					return err
-				}
-				done[s.Timeframe] = true
-			}
-			gone.Deleted = append(gone.Deleted, s)
-		}
-		if len(gone.Deleted) == 0 {
-			return noneOf(all, symbol, only)
-		}
-		return nil
-	})
-	if errors.Is(err, market.ErrNoData) {
-		err = noneOf(nil, symbol, only)
-	}
-	if err != nil {
+	err := a.withLab(cmd, func(l *local.Lab) (err error) {
+		gone.Deleted, err = l.Delete(cmd.Context(), n)
 		return err
-	}
-	return a.print(gone, func(w io.Writer) {
+	})
+	return a.show(gone, noLab(err, n), func(w io.Writer) {
 		for _, s := range gone.Deleted {
-			fmt.Fprintf(w, "%s %s deleted: %d bars, %s, hash %s\n", s.Symbol, s.Timeframe, s.Bars, s.span(), shortHash(s.Hash))
+			fmt.Fprintf(w, "%s %s deleted: %s\n", s.Symbol, s.Timeframe, s.Facts())
 			if s.Market != "" && s.Current {
 				fmt.Fprintf(w, "  market %s keeps its %s and %s\n", s.Market, text.Counted(s.Trials, "trial"), text.Counted(s.Looks, "look"))
 			}
@@ -96,24 +57,9 @@ func (a *app) deleteSeries(cmd *cobra.Command, symbol string, only market.Timefr
 	})
 }
 
-// noneOf says that a symbol has no such series.
-func noneOf(all []stored, symbol string, tf market.Timeframe) error {
-	if tf != "" {
-		return missing(all, series{symbol, tf})
-	}
-	symbols := make([]string, len(all))
-	for i, s := range all {
-		symbols[i] = s.Symbol
-	}
-	if near := text.Nearest(symbol, symbols); near != "" {
-		return usagef("there are no bars of %s; did you mean %s?", symbol, near)
-	}
-	return usagef("there are no bars of %s: `ktrdr data list` shows what there is", symbol)
-}
-
 const renameDataHelp = `Rename all series of a symbol. They stay in their markets, so every trial and every
-look still counts. Operations that started with the old name keep their bars. Change
-strategies that name the old symbol by hand.`
+look still counts. Operations that started with the old name keep their bars.
+Strategies are not changed: edit those that name the old symbol.`
 
 func newDataRename(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -122,34 +68,89 @@ func newDataRename(a *app) *cobra.Command {
 	}
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var entries []jobs.Entry
-		err := a.withLedger(cmd, func(l *ledger) (err error) {
-			entries, err = l.library.Rename(cmd.Context(), l.markets, args[0], args[1])
+		var entries []jobs.SeriesInfo
+		err := a.withLab(cmd, func(l *local.Lab) (err error) {
+			entries, err = l.Library.Rename(cmd.Context(), l.Markets, args[0], args[1])
 			return err
 		})
-		if errors.Is(err, market.ErrNoData) {
-			err = noneOf(nil, args[0], "")
-		}
 		if err != nil {
-			return unknownName(err)
+			return unknownName(noLab(err, local.Name{Symbol: args[0]}))
 		}
-		list := make([]stored, len(entries))
-		for i, e := range entries {
-			list[i] = storedAs(e)
-		}
+		list := local.AllOf(entries)
 		return a.print(list, func(w io.Writer) {
 			for _, s := range list {
-				fmt.Fprintf(w, "%s is now %s %s: %d bars, %s, hash %s\n", s.Source, s.Symbol, s.Timeframe, s.Bars, s.span(), shortHash(s.Hash))
+				fmt.Fprintf(w, "%s is now %s %s: %s\n", s.Source, s.Symbol, s.Timeframe, s.Facts())
 			}
 		})
 	}
 	return cmd
 }
 
-// completeRename offers the symbols of the library for the first word.
 func (a *app) completeRename(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return a.completeSeries(cmd, nil, typed)
+}
+
+const marketHelp = `Show the market of a series, or decide it.
+
+Trials and looks at the holdout are counted per market. A market is recognised by its
+prices, not by its name. Two series are one market if their returns correlate by 0.98
+or more, in either sign, over at least 2,000 shared returns. With fewer, you decide:
+--same-market-as joins the market of another symbol, --new-market makes a new one.
+Until then no research, training or backtest uses the series.
+
+--same-market-as also merges two existing markets, if you know that they are the same
+although the prices do not show it. Their trials and looks are added up, and the
+markets stay merged.`
+
+func newDataMarket(a *app) *cobra.Command {
+	var choice library.Choice
+	cmd := &cobra.Command{
+		Use: "market SYMBOL TIMEFRAME", Short: "Show or decide the market of a series", Long: marketHelp,
+		Args: exactly(2, seriesArgs), ValidArgsFunction: a.completeSeries,
+	}
+	choiceFlags(cmd, &choice)
+	storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := local.NameOf(args)
+		if err != nil {
+			return err
+		}
+		if err := choice.Validate(); err != nil {
+			return &exitError{exitUsage, err}
+		}
+		return a.decideMarket(cmd, s, choice)
+	}
+	return cmd
+}
+
+// choiceFlags adds the flags with which a user decides on a market.
+func choiceFlags(cmd *cobra.Command, c *library.Choice) {
+	cmd.Flags().StringVar(&c.SameAs, "same-market-as", "", "same market as `SYMBOL` (or the id of a market)")
+	cmd.Flags().BoolVar(&c.New, "new-market", false, "make a new market, if the prices do not decide")
+}
+
+func (a *app) decideMarket(cmd *cobra.Command, n local.Name, c library.Choice) error {
+	var shown local.StoredSeries
+	err := a.withLab(cmd, func(l *local.Lab) error {
+		e, p, err := l.Markets.PlaceSeries(cmd.Context(), l.Library, n.Symbol, n.Timeframe, c)
+		shown = local.SeriesOf(e).In(p)
+		return l.Missing(cmd.Context(), n, err)
+	})
+	return a.show(shown, noLab(err, n), func(w io.Writer) { printMarket(w, shown) })
+}
+
+func printMarket(w io.Writer, s local.StoredSeries) {
+	fmt.Fprintf(w, "%s %s, %d bars, %s\n", s.Symbol, s.Timeframe, s.Bars, s.Span())
+	fmt.Fprintln(w, term.Plain(s.Sentence()))
+	if s.Market == "" {
+		return
+	}
+	holdout := "no start of the holdout is set yet"
+	if !s.HoldoutFrom.IsZero() {
+		holdout = "holdout from " + term.Minute(s.HoldoutFrom.Unix())
+	}
+	fmt.Fprintf(w, "%s, trials %d, looks %d\n", holdout, s.Trials, s.Looks)
 }

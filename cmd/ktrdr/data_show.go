@@ -1,17 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"math"
-	"strconv"
-	"strings"
-	"time"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -28,175 +28,70 @@ func newDataShow(a *app) *cobra.Command {
 		if head < 0 || tail < 0 {
 			return usagef("--head and --tail are numbers of bars, 0 or more")
 		}
-		s, err := seriesNamed(args)
+		s, err := local.NameOf(args)
 		if err != nil {
 			return err
 		}
-		e, b, err := a.openEntry(cmd, s)
+		e, b, err := a.openSeries(cmd, s)
 		if err != nil {
 			return err
 		}
-		shown, err := describeBars(b, head, tail)
+		shown, err := local.Describe(b, head, tail)
 		if err != nil {
 			return err
 		}
 		shown.MadeUp, shown.Origin, shown.Source = e.MadeUp, e.Origin, e.Source
-		return a.print(shown, func(w io.Writer) { a.printShown(w, shown) })
+		return a.print(shown, func(w io.Writer) { shown.Print(w) })
 	}
 	return cmd
 }
 
-// shownBars is what `data show` tells of a series.
-type shownBars struct {
-	Symbol    string           `json:"symbol"`
-	Timeframe market.Timeframe `json:"timeframe"`
-	Hash      string           `json:"hash"`
-	Bars      int              `json:"bars"`
-	MadeUp    *bool            `json:"made_up"` // its bars, or some of them, were made up; null: not known
-	Origin    ktrdr.BarsOrigin `json:"origin"`
-	Source    string           `json:"source,omitempty"` // the files, the series or the folder that it was made of
-	First     time.Time        `json:"first"`            // opening of the first bar
-	Last      time.Time        `json:"last"`
-	Gaps      int              `json:"gaps"`   // while the market trades
-	Closed    int              `json:"closed"` // times at which it was closed in between
-	Holes     []market.Gap     `json:"holes"`  // the first gaps
-	Figures   barFigures       `json:"figures"`
-	Head      []shownBar       `json:"head"`
-	Tail      []shownBar       `json:"tail"`
+const exportHelp = `Write a series as CSV, to standard output or with --csv to a file: times in UTC,
+numbers with all their digits. Importing the file again gives the same bars.`
 
-	gaps string
+func newDataExport(a *app) *cobra.Command {
+	var file string
+	var force bool
+	cmd := &cobra.Command{
+		Use: "export SYMBOL TIMEFRAME", Short: "Write a series as CSV", Long: exportHelp,
+		Args: exactly(2, seriesArgs), ValidArgsFunction: a.completeSeries,
+	}
+	cmd.Flags().StringVar(&file, "csv", "-", "`FILE` to write; - is standard output")
+	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
+	storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := local.NameOf(args)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Lstat(file); file != "-" && !force && !errors.Is(err, fs.ErrNotExist) {
+			return usagef("%s exists: choose another name, or replace it with --force", file)
+		}
+		if file == "-" && a.json {
+			return usagef("--json tells about the file that was written: name one with --csv FILE")
+		}
+		return a.export(cmd, s, file)
+	}
+	return cmd
 }
 
-// shownBar is a bar with its time as people write it.
-type shownBar struct {
-	Time   time.Time `json:"time"`
-	Open   float64   `json:"open"`
-	High   float64   `json:"high"`
-	Low    float64   `json:"low"`
-	Close  float64   `json:"close"`
-	Volume float64   `json:"volume"`
+type exported struct {
+	File string `json:"file"`
+	Size int64  `json:"size_bytes"`
+	Bars int    `json:"bars"`
 }
 
-// barFigures are simple figures of a series. Moves are from close to close, as
-// fractions; null where there are too few bars.
-type barFigures struct {
-	Lowest      float64  `json:"lowest"`
-	Highest     float64  `json:"highest"`
-	Change      float64  `json:"change"`         // from the first open to the last close
-	Deviation   *float64 `json:"move_deviation"` // standard deviation of a bar's move
-	Volatility  *float64 `json:"volatility"`     // the same over a year
-	Fall        float64  `json:"largest_fall"`
-	FallAt      int64    `json:"largest_fall_at"` // Unix seconds
-	Rise        float64  `json:"largest_rise"`
-	RiseAt      int64    `json:"largest_rise_at"`
-	BarsPerYear float64  `json:"bars_per_year"`
-	MeanVolume  float64  `json:"mean_volume"`
-	NoVolume    int      `json:"bars_without_volume"`
-	Flat        int      `json:"flat_bars"` // open, high, low and close are one
-}
-
-func describeBars(b *market.Bars, head, tail int) (shownBars, error) {
-	rep, err := market.Check(b, b.Symbol+" "+string(b.Timeframe))
+func (a *app) export(cmd *cobra.Command, s local.Name, file string) error {
+	_, b, err := a.openSeries(cmd, s)
 	if err != nil {
-		return shownBars{}, fmt.Errorf("%w\nimport the data again", err)
+		return err
 	}
-	n := b.Len()
-	s := shownBars{
-		Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: fmt.Sprintf("%x", b.Hash()), Bars: n,
-		First: time.Unix(b.Time[0], 0).UTC(), Last: time.Unix(b.Time[n-1], 0).UTC(),
-		Gaps: rep.Counts[market.Missing], Closed: rep.Closed, Holes: rep.Holes, Figures: figuresOf(b), gaps: gaps(&rep),
+	s.Symbol = b.Symbol
+	if file == "-" {
+		return market.WriteCSV(a.out, b)
 	}
-	head = min(head, n)
-	s.Head = barsFrom(b, 0, head)
-	s.Tail = barsFrom(b, max(head, n-min(tail, n)), n) // no bar twice
-	return s, nil
-}
-
-func barsFrom(b *market.Bars, from, to int) []shownBar {
-	list := make([]shownBar, 0, to-from)
-	for i := from; i < to; i++ {
-		x := b.At(i)
-		list = append(list, shownBar{time.Unix(x.Time, 0).UTC(), x.Open, x.High, x.Low, x.Close, x.Volume})
-	}
-	return list
-}
-
-func figuresOf(b *market.Bars) barFigures {
-	n := b.Len()
-	f := barFigures{
-		Lowest: b.Low[0], Highest: b.High[0], Change: b.Close[n-1]/b.Open[0] - 1,
-		FallAt: b.Time[0], RiseAt: b.Time[0], BarsPerYear: backtest.BarsPerYear(b),
-	}
-	var sum, squares float64
-	for i := range n {
-		f.Lowest, f.Highest = min(f.Lowest, b.Low[i]), max(f.Highest, b.High[i])
-		f.MeanVolume += b.Volume[i] / float64(n)
-		if b.Volume[i] == 0 {
-			f.NoVolume++
-		}
-		if b.High[i] == b.Low[i] {
-			f.Flat++
-		}
-		if i == 0 {
-			continue
-		}
-		move := b.Close[i]/b.Close[i-1] - 1
-		sum += move
-		squares += move * move
-		if move < f.Fall {
-			f.Fall, f.FallAt = move, b.Time[i]
-		}
-		if move > f.Rise {
-			f.Rise, f.RiseAt = move, b.Time[i]
-		}
-	}
-	if moves := float64(n - 1); moves >= 2 {
-		d := math.Sqrt(max(squares-sum*sum/moves, 0) / (moves - 1))
-		f.Deviation = &d
-		if f.BarsPerYear > 0 {
-			v := d * math.Sqrt(f.BarsPerYear)
-			f.Volatility = &v
-		}
-	}
-	return f
-}
-
-func (a *app) printShown(w io.Writer, s shownBars) {
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	f := s.Figures
-	fmt.Fprintf(w, "%s %s  %d bars\n", s.Symbol, s.Timeframe, s.Bars)
-	line("span", "%s to %s UTC", minute(s.First.Unix()), minute(s.Last.Unix()))
-	line("prices", "%s; from %s", pricesText(s.MadeUp), plain(strings.TrimSpace(string(s.Origin)+" "+s.Source)))
-	line("hash", "%s", s.Hash)
-	if s.gaps == "" {
-		line("gaps", "none while the market trades; closed %d times", s.Closed)
-	} else {
-		line("gaps", "%s", s.gaps)
-	}
-	line("range", "%s to %s, %+.2f%% from the first open to the last close", number(f.Lowest), number(f.Highest), 100*f.Change)
-	if f.Volatility != nil {
-		line("volatility", "%.4f%% a bar, %.1f%% a year of %.0f bars", 100**f.Deviation, 100**f.Volatility, f.BarsPerYear)
-	}
-	line("largest", "%+.2f%% at %s, %+.2f%% at %s", 100*f.Fall, minute(f.FallAt), 100*f.Rise, minute(f.RiseAt))
-	line("volume", "%.4g on average, none in %d bars; %d bars without any movement", f.MeanVolume, f.NoVolume, f.Flat)
-	if len(s.Head)+len(s.Tail) == 0 {
-		return
-	}
-	table(w, "TIME\tOPEN\tHIGH\tLOW\tCLOSE\tVOLUME", func(row func(...any)) {
-		rows := func(list []shownBar) {
-			for _, x := range list {
-				row(minute(x.Time.Unix()), number(x.Open), number(x.High), number(x.Low), number(x.Close), number(x.Volume))
-			}
-		}
-		rows(s.Head)
-		if len(s.Head)+len(s.Tail) < s.Bars {
-			row("…", "…", "…", "…", "…", "…")
-		}
-		rows(s.Tail)
+	size, err := backend.WriteFile(file, func(w io.Writer) error { return market.WriteCSV(w, b) })
+	return a.show(exported{file, size, b.Len()}, err, func(w io.Writer) {
+		fmt.Fprintf(w, "%s written: %d bars of %s, %s\n", term.Plain(file), b.Len(), s, term.Bytes(size))
 	})
 }
-
-// number is a number with the digits it has.
-func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/library"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -37,7 +39,8 @@ func newDataSynth(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "synth", Short: "Make up a series for experiments", Long: synthHelp, Args: noArgs}
 	cmd.Flags().StringVar(&f.Symbol, "symbol", "SYNTH", "`SYMBOL` to store it as")
 	cmd.Flags().StringVar(&f.timeframe, "timeframe", "1h", "`TIMEFRAME` of the bars")
-	cmd.Flags().IntVar(&f.Bars, "bars", 5000, "how many")
+	cmd.Flags().IntVar(&f.Bars, "bars", 5000, "number of bars")
+	bounded(cmd, "bars", &f.Bars, 1, maxSynthBars)
 	cmd.Flags().Uint64Var(&f.Seed, "seed", 1, "the same seed gives the same bars")
 	cmd.Flags().Float64Var(&f.Edge, "edge", 0, "strength of the rule that can be learnt, 0 to 1; 0 plants none")
 	cmd.Flags().StringVar(&f.start, "start", "2015-01-05", "`DATE` of the first bar")
@@ -62,9 +65,6 @@ func (f *synthFlags) check() error {
 	if f.Start, err = time.Parse(time.DateOnly, f.start); err != nil {
 		return usagef("--start %q: must be a date like 2015-01-05", f.start)
 	}
-	if f.Bars < 1 || f.Bars > maxSynthBars {
-		return usagef("--bars must be 1 to %d, not %d", maxSynthBars, f.Bars)
-	}
 	if !(f.Edge >= 0 && f.Edge <= maxSynthEdge) {
 		return usagef("--edge must be 0 to %v, not %v", maxSynthEdge, f.Edge)
 	}
@@ -82,24 +82,71 @@ func (a *app) synth(cmd *cobra.Command, f synthFlags) error {
 		return usagef("--symbol: %w", err)
 	}
 	b := market.Synth(f.SynthConfig)
-	var made stored
-	err := a.withNewLedger(cmd, func(l *ledger) (err error) {
-		if err := l.free(cmd.Context(), b, f.replace, "choose another --symbol, or "); err != nil {
-			return err
-		}
-		made, err = l.addMade(cmd.Context(), b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: f.source(), MadeUp: new(true)}, f.replace)
+	var made local.StoredSeries
+	err := a.withNewLab(cmd, func(l *local.Lab) (err error) {
+		im := library.Import{Bars: b, Origin: ktrdr.BarsSynthetic, Source: f.source(), MadeUp: new(true)}
+		made, err = l.Add(cmd.Context(), im, f.replace, "choose another --symbol, or ")
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	return a.print(made, func(w io.Writer) {
-		fmt.Fprintf(w, "%s made up: %d bars, %s, hash %s\n  %s\n", series{b.Symbol, b.Timeframe}, made.Bars, made.span(), shortHash(made.Hash),
-			plain(made.sentence()))
+	return a.show(made, err, func(w io.Writer) {
+		fmt.Fprintf(w, "%s %s made up: %s\n  %s\n", b.Symbol, b.Timeframe, made.Facts(), term.Plain(made.Sentence()))
 	})
 }
 
-// source says what the series was made up with.
 func (f synthFlags) source() string {
 	return fmt.Sprintf("seed %d, edge %v", f.Seed, f.Edge)
+}
+
+const resampleHelp = `Make longer bars from shorter ones, on the UTC calendar: weeks begin on Monday, months
+on the first. An unfinished last bar is left out. If the day of your market ends at
+another hour, import its daily bars instead.`
+
+func newDataResample(a *app) *cobra.Command {
+	var replace bool
+	cmd := &cobra.Command{
+		Use: "resample SYMBOL FROM TO", Short: "Make longer bars from shorter ones", Long: resampleHelp,
+		Args: exactly(3, "a SYMBOL and two timeframes, such as EURUSD 1h 4h"), ValidArgsFunction: a.completeSeries,
+	}
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace a series that exists")
+	storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		from, err := local.NameOf(args[:2])
+		if err != nil {
+			return err
+		}
+		to, err := market.ParseTimeframe(args[2])
+		if err != nil {
+			return usagef("%w", err)
+		}
+		if to == from.Timeframe || !to.MadeOf(from.Timeframe) {
+			return usagef("bars of %s cannot be made of whole bars of %s", to, from.Timeframe)
+		}
+		return a.resample(cmd, from, to, replace)
+	}
+	return cmd
+}
+
+func (a *app) resample(cmd *cobra.Command, from local.Name, to market.Timeframe, replace bool) error {
+	source, b, err := a.openSeries(cmd, from)
+	if err != nil {
+		return err
+	}
+	from.Symbol = b.Symbol
+	longer, err := market.Resample(b, to)
+	if err != nil {
+		return err
+	}
+	s := local.Name{Symbol: from.Symbol, Timeframe: to}
+	if longer.Len() == 0 {
+		return fmt.Errorf("the %d bars of %s do not fill one of %s", b.Len(), from, to)
+	}
+	var made local.StoredSeries
+	err = a.withNewLab(cmd, func(l *local.Lab) (err error) {
+		im := library.Import{Bars: longer, Origin: ktrdr.BarsResampled, Source: from.String(), MadeUp: source.MadeUp}
+		made, err = l.Add(cmd.Context(), im, replace, "")
+		return err
+	})
+	return a.show(made, err, func(w io.Writer) {
+		fmt.Fprintf(w, "%s made of %d bars of %s: %s\n  %s\n", s, b.Len(), from.Timeframe, made.Facts(), term.Plain(made.Sentence()))
+	})
 }

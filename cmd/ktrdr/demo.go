@@ -12,23 +12,23 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 const demoHelp = `Run eight researches on a made-up market that has a known edge. A real backend
 designs, trains, backtests and judges strategies, and a table shows the results. On a
-terminal the backend runs until Ctrl-C. With --exit, or when piped, the demo ends
-with the result. It leaves no files unless --data names a folder.
+terminal the backend then keeps running until Ctrl-C. With --exit, or in a pipe, the
+demo ends after the result. It leaves no files unless --data names a folder.
 
 --kill shows crash recovery instead: a backend and two workers run a tree of
 operations. One worker is killed with kill -9, then the backend. The work is
-recovered, and the result is compared with that of an undisturbed run.`
+recovered, and the result is compared with that of a run without crashes.`
 
 // What the environment of the demo's processes is besides the user's: nothing
 // that would make it another demo, and times scaled down so that a recovery that
@@ -48,19 +48,17 @@ func newDemo(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Run eight researches on a made-up market, or show crash recovery with --kill", Long: demoHelp, Args: noArgs,
 	}
-	cmd.Flags().IntVar(&f.researches, "researches", 8, "how many")
+	cmd.Flags().IntVar(&f.researches, "researches", 8, "number of researches")
+	bounded(cmd, "researches", &f.researches, 1, maxDemo)
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "another seed is another market")
 	cmd.Flags().Float64Var(&f.edge, "edge", demoEdge, "how strong the planted rule is, 0 to 1; 0 plants none")
 	cmd.Flags().StringVar(&f.costs, "costs", "", "cost floors in basis points, `SYMBOL=COMMISSION/SLIPPAGE/SPREAD` (default "+demoCosts+")")
-	cmd.Flags().BoolVar(&f.exit, "exit", false, "end with the result, also on a terminal")
-	cmd.Flags().BoolVar(&kill, "kill", false, "see a worker and a backend killed, and their work recovered")
+	cmd.Flags().BoolVar(&f.exit, "exit", false, "end after the result, also on a terminal")
+	cmd.Flags().BoolVar(&kill, "kill", false, "kill a worker and the backend, and show how their work is recovered")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("edge") ||
 			cmd.Flags().Changed("costs")) {
 			return usagef("--kill has no researches: leave out --researches, --seed, --edge and --costs")
-		}
-		if f.researches < 1 || f.researches > maxDemo {
-			return usagef("--researches must be 1 to %d, not %d", maxDemo, f.researches)
 		}
 		if !(f.edge >= 0 && f.edge <= 1) { // so that NaN is refused too
 			return usagef("--edge must be 0 to 1, not %v", f.edge)
@@ -90,17 +88,16 @@ func demoTree() dummy.Spec {
 	return tree
 }
 
-// demo is one performance.
 type demo struct {
 	a      *app
 	dir    string
 	env    []string
-	screen *screen // nil when nothing can be redrawn
+	screen *term.Screen // nil when nothing can be redrawn
 
 	server  *child
 	workers []*child
 	url     string
-	client  *httpapi.Client
+	client  *client.Client
 	root    ktrdr.OperationID
 
 	ops      []ktrdr.Operation
@@ -123,8 +120,8 @@ func (a *app) demo(ctx context.Context, show func(context.Context, *demo) error)
 	defer stop()
 	d := &demo{a: a, dir: dir}
 	d.env = append(append(os.Environ(), "KTRDR_DATA="+d.data()), demoEnv...)
-	if terminal(a.out) && !a.json {
-		d.screen = &screen{w: a.out}
+	if term.IsTerminal(a.out) && !a.json {
+		d.screen = term.NewScreen(a.out)
 	}
 	defer d.end()
 	err = show(ctx, d)
@@ -134,12 +131,11 @@ func (a *app) demo(ctx context.Context, show func(context.Context, *demo) error)
 	return err
 }
 
-// errUnread ends a show that nobody reads any more. Nothing is left to be said.
+// errUnread ends a demo whose output is not read any more.
 var errUnread = &exitError{code: exitUnread}
 
-// whileRead ends the context when a write finds that nobody reads, as when head
-// has seen enough. Else the process would end in that write, and leave its
-// folder behind.
+// whileRead ends the context when the output is not read any more, as by head.
+// Else the process would end in a write, and leave its folder behind.
 func whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	broken := make(chan os.Signal, 1)
@@ -160,13 +156,9 @@ func whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// data is the backend's folder.
 func (d *demo) data() string { return filepath.Join(d.dir, "data") }
 
-// killDemo is the show in which processes are killed.
-func killDemo(ctx context.Context, d *demo) error { return d.perform(ctx) }
-
-func (d *demo) perform(ctx context.Context) error {
+func killDemo(ctx context.Context, d *demo) error {
 	if err := d.serve(ctx, "127.0.0.1:0", 0); err != nil {
 		return err
 	}
@@ -175,8 +167,6 @@ func (d *demo) perform(ctx context.Context) error {
 			return err
 		}
 	}
-	events, stopEvents := d.listen(ctx)
-	defer stopEvents()
 	tree := demoTree()
 	started, err := d.client.StartDummy(ctx, tree, "")
 	if err != nil {
@@ -184,34 +174,29 @@ func (d *demo) perform(ctx context.Context) error {
 	}
 	d.root = started.Operation
 	d.say("a tree of operations is started: %s", d.root)
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.NewTimer(2 * time.Minute)
-	defer limit.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-limit.C:
-			return fmt.Errorf("the tree has not completed within two minutes; the backend said: %s", d.server.log)
-		case e := <-events:
-			d.tell(e)
-		case <-tick.C:
-			if err := d.look(ctx); err != nil {
-				return err
-			}
-			if err := d.play(ctx); err != nil {
-				return err
-			}
-			if root := d.find(d.root); root != nil && root.Status.Terminal() {
-				whole, err := d.client.Operation(ctx, d.root) // a list has no results
-				if err != nil {
-					return err
-				}
-				return d.verdict(whole, tree)
-			}
+	begun := time.Now()
+	var full ktrdr.Operation
+	err = watch(ctx, 200*time.Millisecond, eventsOf(d.client, "", client.FromBeginning), d.tell, func() (bool, error) {
+		if time.Since(begun) > 2*time.Minute {
+			return false, fmt.Errorf("the tree has not completed within two minutes; the backend said: %s", d.server.log)
 		}
+		if err := d.look(ctx); err != nil {
+			return false, err
+		}
+		if err := d.play(ctx); err != nil {
+			return false, err
+		}
+		root := d.find(d.root)
+		if root == nil || !root.Status.Terminal() {
+			return false, nil
+		}
+		full, err = d.client.Operation(ctx, d.root) // a list has no results
+		return true, err
+	})
+	if err != nil {
+		return err
 	}
+	return d.verdict(full, tree)
 }
 
 // serve starts the backend and makes a client of it.
@@ -236,7 +221,6 @@ func (d *demo) serve(ctx context.Context, addr string, workers int) error {
 	return err
 }
 
-// hire starts another worker.
 func (d *demo) hire(ctx context.Context) error {
 	n := len(d.workers) + 1
 	var said workerSaid
@@ -251,27 +235,7 @@ func (d *demo) hire(ctx context.Context) error {
 	return nil
 }
 
-// listen passes the events on until it is told to stop.
-func (d *demo) listen(ctx context.Context) (<-chan ktrdr.Event, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	events, done := make(chan ktrdr.Event), make(chan struct{})
-	go func() {
-		defer close(done)
-		for e, err := range d.client.FollowEvents(ctx, "", ktrdr.Cursor{}) {
-			if err != nil {
-				continue // the backend is being killed; it reconnects
-			}
-			select {
-			case events <- e:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return events, func() { cancel(); <-done }
-}
-
-// play does the next cruel thing when its time has come.
+// play kills the next process when its time has come.
 func (d *demo) play(ctx context.Context) error {
 	done, running := 0, 0
 	for _, op := range d.ops {
@@ -285,7 +249,7 @@ func (d *demo) play(ctx context.Context) error {
 	switch {
 	case d.act == 0 && running >= 3:
 		d.act++
-		d.say("✗ kill -9 of worker 1, pid %d: nobody is told", d.workers[0].pid())
+		d.say("✗ kill -9 of worker 1, pid %d, without a word to the backend", d.workers[0].pid())
 		d.workers[0].kill()
 	case d.act == 1 && d.orphaned > 0:
 		d.act++
@@ -300,7 +264,7 @@ func (d *demo) play(ctx context.Context) error {
 	return nil
 }
 
-// end stops everybody: workers first, who have something to give back.
+// end stops all processes: workers first, which give their operations back.
 func (d *demo) end() {
 	for _, w := range d.workers {
 		w.stop()

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/research"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // The market of the demo: large enough that an edge can be told from luck.
@@ -54,7 +55,7 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	}
 	d.say("started %s, %s", text.Counted(len(made.Operations), "research", "researches"), made.Run)
 	d.screen = nil // the watcher has its own
-	stays := terminal(d.a.out) && !d.a.json && !f.exit
+	stays := term.IsTerminal(d.a.out) && !d.a.json && !f.exit
 	if err := d.a.followRun(ctx, d.client, made.Run); err != nil || !stays {
 		return err
 	}
@@ -77,7 +78,7 @@ func (f *researchDemo) makeMarket(ctx context.Context, d *demo) error {
 	if err != nil {
 		return fmt.Errorf("demo market: %w", err)
 	}
-	l := newLedger(st)
+	l := local.Of(st)
 	if err := st.Bind(ctx); err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -85,6 +86,6 @@ func (f *researchDemo) makeMarket(ctx context.Context, d *demo) error {
 		Symbol: demoSymbol, Timeframe: market.H1, Bars: demoBars, Seed: f.seed, Edge: f.edge,
 		Start: time.Date(2015, 1, 5, 0, 0, 0, 0, time.UTC),
 	})
-	_, err = l.addMade(ctx, b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: "demo", MadeUp: new(true)}, true)
+	_, err = l.Add(ctx, library.Import{Bars: b, Origin: ktrdr.BarsSynthetic, Source: "demo", MadeUp: new(true)}, true, "")
 	return errors.Join(err, l.Close())
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/view"
 )
 
 // look reads the whole tree, children after their parents.
@@ -24,7 +26,7 @@ func (d *demo) look(ctx context.Context) error {
 	}
 	d.ops = ops
 	if d.screen != nil {
-		d.screen.draw(d.table())
+		d.screen.Draw(d.table())
 	}
 	return nil
 }
@@ -56,7 +58,6 @@ func (d *demo) find(id ktrdr.OperationID) *ktrdr.Operation {
 	return &d.ops[i]
 }
 
-// table draws the tree as it stands.
 func (d *demo) table() []string {
 	p := d.a.palette()
 	lines := []string{""}
@@ -66,8 +67,8 @@ func (d *demo) table() []string {
 		if op == nil {
 			return
 		}
-		lines = append(lines, fmt.Sprintf("%-20s %s %3.0f%% epoch %d %s", indent+short(*op), bar(percent(*op)/100, 20), percent(*op), op.Epoch,
-			p.status(op.Status)))
+		lines = append(lines, fmt.Sprintf("%-20s %s %3.0f%% epoch %d %s", indent+view.Short(*op), term.Bar(view.Percent(*op)/100, 20),
+			view.Percent(*op), op.Epoch, p.Status(op.Status)))
 		for _, child := range slices.Backward(d.ops) {
 			if child.Parent == id {
 				branch(child.ID, indent+"  ")
@@ -78,8 +79,8 @@ func (d *demo) table() []string {
 	return lines
 }
 
-// tell tells the events that make the story; checkpoints would drown it.
-func (d *demo) tell(e ktrdr.Event) {
+// tell prints the events that matter here; there are too many checkpoints.
+func (d *demo) tell(e ktrdr.Event) (bool, error) {
 	var why struct {
 		Code ktrdr.Code `json:"code"`
 	}
@@ -89,8 +90,9 @@ func (d *demo) tell(e ktrdr.Event) {
 	switch e.Kind {
 	case ktrdr.EventClaimed, ktrdr.EventFailed, ktrdr.EventResumed, ktrdr.EventReconciling, ktrdr.EventReported, ktrdr.EventCompleted,
 		ktrdr.EventWriteRefused:
-		d.print(stamped(e))
+		d.print(view.Stamped(e))
 	}
+	return false, nil
 }
 
 func (d *demo) say(format string, args ...any) {
@@ -106,11 +108,10 @@ func (d *demo) print(line string) {
 		fmt.Fprintln(out, line)
 		return
 	}
-	d.screen.above(line)
-	d.screen.draw(d.table())
+	d.screen.Above(line)
+	d.screen.Draw(d.table())
 }
 
-// demoVerdict is the demo's result.
 type demoVerdict struct {
 	Operations int        `json:"operations"`
 	Completed  int        `json:"completed"`
@@ -135,7 +136,7 @@ func (d *demo) verdict(root ktrdr.Operation, tree dummy.Spec) error {
 	}
 	v.Hash = result.Hash
 	if d.screen != nil {
-		d.screen.draw(d.table())
+		d.screen.Draw(d.table())
 	}
 	err := d.a.print(v, func(w io.Writer) {
 		fmt.Fprintf(w, "\nresult  %s\nwithout any disturbance it is\n        %s\n", v.Hash, v.Expected)
@@ -144,14 +145,14 @@ func (d *demo) verdict(root ktrdr.Operation, tree dummy.Spec) error {
 	case err != nil:
 		return err
 	case v.Completed < v.Operations:
-		return fmt.Errorf("%d of %d operations completed: %s", v.Completed, v.Operations, note(root))
+		return fmt.Errorf("%d of %d operations completed: %s", v.Completed, v.Operations, view.Note(root))
 	case v.Hash.String() != v.Expected:
 		return errors.New("the result differs from the undisturbed one")
 	case v.Orphaned == 0 || d.act < 3:
 		return errors.New("nothing was disturbed, so nothing is shown")
 	}
 	d.screen = nil // what follows stays
-	d.print(d.a.palette().good(fmt.Sprintf("all %d operations completed, %d of them taken from a dead worker; "+
+	d.print(d.a.palette().Good(fmt.Sprintf("all %d operations completed, %d of them taken from a dead worker; "+
 		"result hash equals the undisturbed one ✔", v.Operations, v.Orphaned)))
 	return nil
 }

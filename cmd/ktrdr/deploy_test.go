@@ -1,21 +1,21 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/neural"
 )
 
@@ -131,24 +131,6 @@ func TestUnits_RestartCrashesAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestUnits_AreFineWithSystemd(t *testing.T) {
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("there is no systemd-analyze here")
-	}
-	for _, file := range []string{"ktrdr.service", "ktrdr-worker.service"} {
-		copied := filepath.Join(t.TempDir(), file) // systemd looks whether the program is there
-		text := strings.ReplaceAll(deployed(t, file), "/usr/local/bin/ktrdr", binary)
-		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", copied).CombinedOutput()
-		if err != nil || strings.Contains(string(out), file) {
-			t.Errorf("%s: %v\n%s", file, err, out)
-		}
-	}
-}
-
 // service is what a compose file says of one of its services.
 type service struct {
 	Command     []string          `yaml:"command"`
@@ -242,5 +224,28 @@ func TestCompose_ShowsNothingToTheNetworkAndKeepsItsData(t *testing.T) {
 	if cfg, err := backend.ReadConfig(nil, "", func(n string) string { return service.Environment[n] }); err != nil ||
 		!slices.Contains(cfg.Hosts, "backend") {
 		t.Errorf("workers call it backend, which it does not answer to: %v %v", cfg.Hosts, err)
+	}
+}
+
+// Restarts are counted over a time that passes, so that a healthy while forgets
+// them; and they come so seldom that the count can be reached at all.
+func TestUnits_CrashesAreCountedAndForgotten(t *testing.T) {
+	for _, file := range []string{"ktrdr.service", "ktrdr-worker.service"} {
+		u := unit(t, deployed(t, file))
+		one := func(key string) string {
+			if len(u[key]) != 1 {
+				t.Fatalf("%s: %s=%v", file, key, u[key])
+			}
+			return u[key][0]
+		}
+		span, err1 := time.ParseDuration(one("Unit.StartLimitIntervalSec"))
+		pause, err2 := time.ParseDuration(one("Service.RestartSec"))
+		most, err3 := strconv.Atoi(one("Unit.StartLimitBurst"))
+		if err := errors.Join(err1, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		if tried := time.Duration(most) * pause; span <= 0 || tried < 10*time.Minute || 2*tried > span {
+			t.Errorf("%s: %d restarts every %v within %v: want some minutes of trying, and half of the time at most", file, most, pause, span)
+		}
 	}
 }

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/docs"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -249,32 +248,5 @@ func schemaKeys(node any, keys map[string]bool) {
 		for _, below := range node {
 			schemaKeys(below, keys)
 		}
-	}
-}
-
-func TestHelp_PrintsThePagesOfTheGuide(t *testing.T) {
-	l := newLab(t)
-	list := l.must("help", "topics")
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(pages) != len(docs.Topics) {
-		t.Errorf("docs/ has %d pages, and there are %d topics", len(pages), len(docs.Topics))
-	}
-	for _, topic := range docs.Topics {
-		page, _ := docs.Page(topic)
-		if !strings.HasPrefix(page, "# ") || docs.Summary(topic) == "" {
-			t.Errorf("the page of %s needs a heading and a sentence below it", topic)
-		}
-		if out := l.must("help", topic+".md"); out != page {
-			t.Errorf("ktrdr help %s.md prints %.80q", topic, out)
-		}
-		if !strings.Contains(list, "  "+topic) {
-			t.Errorf("ktrdr help topics lacks %s", topic)
-		}
-	}
-	if out := l.must("help", "glossary"); !strings.HasPrefix(out, "# Glossary") {
-		t.Errorf("ktrdr help glossary prints %.80q", out)
-	}
-	if out := l.must("help", "research"); !strings.Contains(out, "Usage:") || !strings.Contains(out, "`ktrdr help research.md`") {
-		t.Errorf("ktrdr help research must be the help of the command, and name the page:\n%s", out)
 	}
 }

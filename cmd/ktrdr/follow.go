@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/view"
 )
 
 const followHelp = `Follow a run or an operation to its end. A run shows its counts and the phases of its
@@ -21,12 +23,11 @@ for it. Ctrl-C stops following, not the work.`
 
 func newFollow(a *app) *cobra.Command {
 	cmd := a.onRunOrOperation("follow", "Follow a run or an operation to its end; the exit code is its result",
-		func(ctx context.Context, c *httpapi.Client, run ktrdr.Run) error { return a.followRun(ctx, c, run.ID) }, a.follow)
+		func(ctx context.Context, c *client.Client, run ktrdr.Run) error { return a.followRun(ctx, c, run.ID) }, a.follow)
 	cmd.Long = followHelp
 	return cmd
 }
 
-// follower watches one operation.
 type follower struct {
 	watcher
 
@@ -40,7 +41,7 @@ type follower struct {
 
 // follow shows an operation until it has ended and returns its outcome as an
 // exit code.
-func (a *app) follow(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+func (a *app) follow(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 	f := &follower{watcher: newWatcher(a, c), id: id, told: map[ktrdr.OperationID]ktrdr.Status{}}
 	if err := f.look(ctx); err != nil {
 		return err
@@ -55,9 +56,9 @@ func (a *app) follow(ctx context.Context, c *httpapi.Client, id ktrdr.OperationI
 // watch prints what happens until the operation has ended. Events tell the
 // story; looking at the row tells the progress, and the end.
 func (f *follower) watch(ctx context.Context) error {
-	return watch(ctx, f.pace(), f.events, func(e ktrdr.Event) (bool, error) {
+	return watch(ctx, f.pace(), eventsOf(f.c, f.id, ktrdr.Cursor{}), func(e ktrdr.Event) (bool, error) {
 		f.tell(e)
-		if !ended(e.Kind) {
+		if !e.Kind.Terminal() {
 			return false, nil
 		}
 		seen := !f.over.IsZero() || f.look(ctx) == nil
@@ -74,20 +75,18 @@ func (f *follower) watch(ctx context.Context) error {
 	})
 }
 
-// events yields what happens to the operation. An error ends it: the row tells
-// the rest.
-func (f *follower) events(ctx context.Context) iter.Seq[ktrdr.Event] {
-	return func(yield func(ktrdr.Event) bool) {
-		for e, err := range f.c.FollowEvents(ctx, f.id, ktrdr.Cursor{}) {
-			if err == nil && !yield(e) {
-				return
+// eventsOf yields the events of an operation, or of all. Errors are left out: the
+// client connects again, and the row tells the rest.
+func eventsOf(c *client.Client, id ktrdr.OperationID, after ktrdr.Cursor) func(context.Context) iter.Seq[ktrdr.Event] {
+	return func(ctx context.Context) iter.Seq[ktrdr.Event] {
+		return func(yield func(ktrdr.Event) bool) {
+			for e, err := range c.FollowEvents(ctx, id, after) {
+				if err == nil && !yield(e) {
+					return
+				}
 			}
 		}
 	}
-}
-
-func ended(k ktrdr.EventKind) bool {
-	return k == ktrdr.EventCompleted || k == ktrdr.EventFailed || k == ktrdr.EventCancelled
 }
 
 // pace is how often the row is looked at.
@@ -98,7 +97,6 @@ func (f *follower) pace() time.Duration {
 	return time.Second
 }
 
-// look reads the operation and its children and shows them.
 func (f *follower) look(ctx context.Context) error {
 	op, err := f.c.Operation(ctx, f.id)
 	if err != nil {
@@ -116,36 +114,36 @@ func (f *follower) look(ctx context.Context) error {
 	return nil
 }
 
-// tell prints an event.
 func (f *follower) tell(e ktrdr.Event) {
 	switch {
 	case f.a.json:
-		_ = json.NewEncoder(jsonLines{f.a.out}).Encode(eventLine{e.Cursor.String(), e})
+		_ = f.a.line(eventLine{e.Cursor.String(), e})
 	case f.screen != nil:
-		f.screen.above(stamped(e))
+		f.screen.Above(view.Stamped(e))
 		f.show()
 	default:
-		fmt.Fprintln(f.a.out, stamped(e))
+		fmt.Fprintln(f.a.out, view.Stamped(e))
 	}
 }
 
-// show draws the bars, or prints what changed as lines.
 func (f *follower) show() {
 	if f.a.json {
 		return
 	}
 	if f.screen != nil {
-		f.screen.draw(f.bars())
+		f.screen.Draw(f.bars())
 		return
 	}
-	if tenths := int(percent(f.op) / 10); tenths > f.tenths && !f.op.Status.Terminal() {
+	if tenths := int(view.Percent(f.op) / 10); tenths > f.tenths && !f.op.Status.Terminal() {
 		f.tenths = tenths
-		fmt.Fprintf(f.a.out, "%s  %s  %.0f%%  %s\n", time.Now().Format(time.TimeOnly), f.op.ID, percent(f.op), plain(progressText(f.op.Progress)))
+		fmt.Fprintf(f.a.out, "%s  %s  %.0f%%  %s\n", time.Now().Format(time.TimeOnly), f.op.ID, view.Percent(f.op),
+			term.Plain(view.ProgressText(f.op.Progress)))
 	}
 	for _, child := range f.children {
 		if f.told[child.ID] != child.Status {
 			f.told[child.ID] = child.Status
-			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", becameAt(child).Local().Format(time.TimeOnly), child.ID, child.Status, plain(note(child)))
+			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", becameAt(child).Local().Format(time.TimeOnly), child.ID, child.Status,
+				term.Plain(view.Note(child)))
 		}
 	}
 }
@@ -164,8 +162,8 @@ func becameAt(op ktrdr.Operation) time.Time {
 func (f *follower) bars() []string {
 	p := f.a.palette()
 	line := func(indent string, op ktrdr.Operation) string {
-		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, short(op), bar(percent(op)/100, 20), percent(op), p.status(op.Status),
-			p.dim(plain(note(op))))
+		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, view.Short(op), term.Bar(view.Percent(op)/100, 20), view.Percent(op),
+			p.Status(op.Status), p.Paint("2", term.Plain(view.Note(op))))
 	}
 	lines := []string{line("", f.op)}
 	for _, ended := range []bool{false, true} { // what is active is never cut off
@@ -188,14 +186,14 @@ func (f *follower) outcome() error {
 		if op.StartedAt.IsZero() {
 			took = 0
 		}
-		fmt.Fprintf(a.out, "%s %s after %s", op.ID, a.palette().status(op.Status), brief(took))
-		if n := note(op); n != "" {
-			fmt.Fprintf(a.out, ": %s", plain(n))
+		fmt.Fprintf(a.out, "%s %s after %s", op.ID, a.palette().Status(op.Status), term.Brief(took))
+		if n := view.Note(op); n != "" {
+			fmt.Fprintf(a.out, ": %s", term.Plain(n))
 		}
-		if said := summary(op.Result); said != "" {
-			fmt.Fprintf(a.out, "\n%s\nSee `ktrdr results %s`.", plain(said), op.ID)
-		} else if said := resultWords(op.Result); said != "" {
-			fmt.Fprintf(a.out, ": %s", plain(said))
+		if said := view.Summary(op.Result); said != "" {
+			fmt.Fprintf(a.out, "\n%s\nSee `ktrdr results %s`.", term.Plain(said), op.ID)
+		} else if said := view.ResultWords(op.Result); said != "" {
+			fmt.Fprintf(a.out, ": %s", term.Plain(said))
 		}
 		fmt.Fprintln(a.out)
 	}
@@ -208,4 +206,90 @@ func (f *follower) outcome() error {
 	case ktrdr.Failed, ktrdr.Pending, ktrdr.Running, ktrdr.Reconciling:
 	}
 	return &exitError{code: exitFailed}
+}
+
+// patience is how long a watcher waits for a server that is out of reach.
+const patience = 10 * time.Minute
+
+// watcher is what the watchers of a run and of an operation have in common.
+type watcher struct {
+	a      *app
+	c      *client.Client
+	screen *term.Screen // nil when nothing can be redrawn
+
+	away time.Time // since when the server is out of reach
+}
+
+func newWatcher(a *app, c *client.Client) watcher {
+	w := watcher{a: a, c: c}
+	if term.IsTerminal(a.out) && !a.json {
+		w.screen = term.NewScreen(a.out)
+	}
+	return w
+}
+
+// watch hears a stream and looks at the rows in turn, until one of them says
+// that it has ended.
+func watch[T any](
+	ctx context.Context, pace time.Duration, stream func(context.Context) iter.Seq[T],
+	hear func(T) (ended bool, err error), look func() (ended bool, err error),
+) error {
+	streaming, stop := context.WithCancel(ctx)
+	news, done := make(chan T), make(chan struct{})
+	go func() {
+		defer close(done)
+		for x := range stream(streaming) {
+			select {
+			case news <- x:
+			case <-streaming.Done():
+				return
+			}
+		}
+	}()
+	defer func() { stop(); <-done }()
+
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for {
+		var ended bool
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case x := <-news:
+			ended, err = hear(x)
+		case <-tick.C:
+			ended, err = look()
+		}
+		if ended || err != nil {
+			return err
+		}
+	}
+}
+
+// reached judges the error of a look: a server that is out of reach is waited
+// for.
+func (w *watcher) reached(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		w.away = time.Time{}
+		return nil
+	case ktrdr.CodeOf(err) != ktrdr.CodeUnavailable || ctx.Err() != nil:
+		return err
+	case w.away.IsZero():
+		w.away = time.Now()
+		if !w.a.json {
+			fmt.Fprintln(w.a.err, "The server is out of reach; waiting for it.")
+		}
+	case time.Since(w.away) > patience:
+		return err
+	}
+	return nil
+}
+
+// stopped tells a user who stopped the watching that the work goes on.
+func (w *watcher) stopped(ctx context.Context, what, id string) {
+	if errors.Is(context.Cause(ctx), errStopped) && !w.a.json {
+		fmt.Fprintf(w.a.err, "The %s goes on. Watch it again with `ktrdr follow %s`.\n", what, id)
+	}
 }

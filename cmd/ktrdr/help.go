@@ -2,11 +2,15 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/docs"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
@@ -15,7 +19,7 @@ const helpHelp = `Print the help of a command, or a page of the guide.
 
   ktrdr help train          the help of the command
   ktrdr help glossary       the page of the guide
-  ktrdr help research.md    the page, where a command has the same name
+  ktrdr help research.md    the page, if a command has the same name
   ktrdr help topics         list the pages`
 
 // strictHelp makes the help command print commands and pages of the guide, and
@@ -46,7 +50,6 @@ func strictHelp(root *cobra.Command) {
 	}
 }
 
-// printTopic prints a page of the guide, or the list of them.
 func printTopic(root *cobra.Command, args []string) error {
 	out := root.OutOrStdout()
 	topic := strings.ToLower(strings.TrimSuffix(args[0], ".md"))
@@ -75,7 +78,6 @@ func printTopic(root *cobra.Command, args []string) error {
 	return usagef("there is no command and no topic %q; %s`ktrdr help topics` lists the topics, `ktrdr --help` the commands", args[0], hint)
 }
 
-// commandNames are the names of the subcommands that users may call.
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -84,4 +86,66 @@ func commandNames(cmd *cobra.Command) []string {
 		}
 	}
 	return names
+}
+
+// ourVersion is what the linker was told, else the commit the binary was built
+// from, else "dev".
+func ourVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; v != "" && v != "(devel)" {
+			return v
+		}
+	}
+	return "dev"
+}
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.version() },
+	}
+}
+
+func (a *app) version() error {
+	v := struct {
+		Version  string `json:"version"`
+		Protocol int    `json:"protocol"`
+		Go       string `json:"go"`
+		Platform string `json:"platform"`
+	}{ourVersion(), ktrdr.Protocol, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	return a.print(v, func(w io.Writer) {
+		fmt.Fprintf(w, "ktrdr %s (worker protocol %d, %s, %s)\n", v.Version, v.Protocol, v.Go, v.Platform)
+	})
+}
+
+const completionHelp = `Print a script that teaches your shell to complete ktrdr's commands, flags and
+operation ids:
+
+  bash   source <(ktrdr completion bash)
+  zsh    ktrdr completion zsh > "${fpath[1]}/_ktrdr"
+  fish   ktrdr completion fish > ~/.config/fish/completions/ktrdr.fish`
+
+func newCompletion(a *app) *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	return &cobra.Command{
+		Use: "completion SHELL", Short: "Print a shell completion script", Long: completionHelp,
+		Args: exactly(1, "one SHELL: bash, zsh, fish or powershell"), ValidArgs: shells,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(a.out, true)
+			case "zsh":
+				return root.GenZshCompletion(a.out)
+			case "fish":
+				return root.GenFishCompletion(a.out, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(a.out)
+			}
+			return usagef("no completion for %q; %s", args[0], text.Choices(args[0], []string{"bash", "zsh", "fish", "powershell"}))
+		},
+	}
 }

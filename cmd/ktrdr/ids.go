@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 // fullID is an id as the store makes them.
@@ -25,28 +26,21 @@ func named(id ktrdr.OperationID, text string) bool {
 	if strings.HasPrefix(string(id), text) {
 		return true
 	}
-	return len(text) >= shortest && strings.HasPrefix(tail(id), text)
+	return len(text) >= shortest && strings.HasPrefix(id.Tail(), text)
 }
-
-// tail is the random part of an id.
-func tail(id ktrdr.OperationID) string { return string(id)[strings.LastIndexByte(string(id), '_')+1:] }
-
-// short is an operation where there is no room for its id: commands take the
-// last word of it.
-func short(op ktrdr.Operation) string { return string(op.Type) + " " + tail(op.ID) }
 
 // searched bounds how many of the newest operations a short id is looked for
 // in; an older one needs its whole id.
 const searched = 10_000
 
 // resolve finds the operation that a whole or a short id means.
-func resolve(ctx context.Context, c *httpapi.Client, text string) (ktrdr.OperationID, error) {
+func resolve(ctx context.Context, c *client.Client, text string) (ktrdr.OperationID, error) {
 	return resolveAs(ctx, c, text, "")
 }
 
 // resolveAs is resolve for who wants an operation of a type: of a tree it is
 // then the one of that type. An empty type means the tree's top.
-func resolveAs(ctx context.Context, c *httpapi.Client, text string, want ktrdr.Type) (ktrdr.OperationID, error) {
+func resolveAs(ctx context.Context, c *client.Client, text string, want ktrdr.Type) (ktrdr.OperationID, error) {
 	if fullID.MatchString(text) {
 		op, err := c.Operation(ctx, ktrdr.OperationID(text))
 		return op.ID, unknownName(err)
@@ -105,7 +99,7 @@ func choose(text string, found []ktrdr.Operation, want ktrdr.Type) (ktrdr.Operat
 	case len(found) == 1:
 		return found[0].ID, nil
 	case !slices.ContainsFunc(found, func(op ktrdr.Operation) bool {
-		return op.Root != found[0].Root || !strings.HasPrefix(tail(op.ID), text)
+		return op.Root != found[0].Root || !strings.HasPrefix(op.ID.Tail(), text)
 	}):
 		return found[0].Root, nil
 	}
@@ -122,31 +116,35 @@ func (a *app) completeIDs(cmd *cobra.Command, args []string, typed string) ([]st
 	if len(args) > 0 {
 		return nil, none
 	}
+	return a.offers(cmd, func(ctx context.Context, c *client.Client) (offers []string) {
+		page, _ := c.List(ctx, ktrdr.OperationQuery{Limit: 100})
+		for _, op := range page.Operations {
+			if named(op.ID, typed) {
+				offers = append(offers, fmt.Sprintf("%s\t%s, created %s", op.ID, op.Status, term.Ago(op.CreatedAt)))
+			}
+		}
+		return offers
+	}), none | cobra.ShellCompDirectiveKeepOrder
+}
+
+// offers asks the server for completions. The shell shows no errors: without an
+// answer there are none.
+func (a *app) offers(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) []string) []string {
 	ctx, cancel := context.WithTimeout(cmd.Context(), shortly)
 	defer cancel()
 	c, err := a.connect()
 	if err != nil {
-		return nil, none
+		return nil
 	}
-	page, err := c.List(ctx, ktrdr.OperationQuery{Limit: 100})
-	if err != nil {
-		return nil, none
-	}
-	var offers []string
-	for _, op := range page.Operations {
-		if named(op.ID, typed) {
-			offers = append(offers, fmt.Sprintf("%s\t%s, created %s", op.ID, op.Status, ago(op.CreatedAt)))
-		}
-	}
-	return offers, none | cobra.ShellCompDirectiveKeepOrder
+	return ask(ctx, c)
 }
 
 // onOperation makes a command that asks the server about one operation.
-func (a *app) onOperation(use, short string, ask func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error) *cobra.Command {
+func (a *app) onOperation(use, short string, ask func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " OPERATION", Short: short,
 		Args: exactly(1, "one OPERATION: its id, or enough of it"), ValidArgsFunction: a.completeIDs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			id, err := resolve(ctx, c, args[0])
 			if err != nil {
 				return err

@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
-const indicatorsHelp = `List the indicators that strategies may use. With a NAME: its parameters with their
-bounds, its outputs, its definition and its warm-up in bars.`
+const indicatorsHelp = `List the indicators that strategies may use. With a NAME, show its
+parameters and their bounds, its outputs, its definition and its warm-up in bars.`
 
 func newIndicators(a *app) *cobra.Command {
 	var names []string
@@ -36,7 +37,7 @@ func (a *app) listIndicators() error {
 		list = append(list, indicator.Describe(d))
 	}
 	return a.print(list, func(w io.Writer) {
-		table(w, "NAME\tPARAMETERS\tOUTPUTS\tWARM-UP", func(row func(...any)) {
+		term.Rows(w, "NAME\tPARAMETERS\tOUTPUTS\tWARM-UP", func(row func(...any)) {
 			for _, d := range list {
 				var params, outputs []string
 				for _, p := range d.Params {
@@ -47,7 +48,7 @@ func (a *app) listIndicators() error {
 					outputs = append(outputs, o.Name)
 					longest = max(longest, o.WarmUp)
 				}
-				row(d.Name, dash(strings.Join(params, " ")), strings.Join(outputs, " "), longest)
+				row(d.Name, term.Dash(strings.Join(params, " ")), strings.Join(outputs, " "), longest)
 			}
 		})
 		fmt.Fprintln(w, "`ktrdr indicators NAME` explains one.")
@@ -71,17 +72,15 @@ func (a *app) showIndicator(name string) error {
 		}
 		fmt.Fprintf(w, "\n%s\n%s\n\n", d.Doc, definedBy(d.Follows))
 		if len(d.Params) > 0 {
-			table(w, "PARAMETER\tKIND\tDEFAULT\tALLOWED\tMEANING", func(row func(...any)) {
+			term.Rows(w, "PARAMETER\tKIND\tDEFAULT\tALLOWED\tMEANING", func(row func(...any)) {
 				for _, p := range d.Params {
-					row(p.Name, p.Kind, p.Default, allowed(p), dash(p.Doc))
+					row(p.Name, p.Kind, p.Default, allowed(p), term.Dash(p.Doc))
 				}
 			})
 			fmt.Fprintln(w)
 		}
-		table(w, "OUTPUT\tUNIT\tWARM-UP", func(row func(...any)) {
-			for _, o := range d.Outputs {
-				row(o.Name, o.Unit, fmt.Sprintf("%d bars", o.WarmUp))
-			}
+		term.Table(w, "OUTPUT\tUNIT\tWARM-UP", d.Outputs, func(o indicator.OutputDescription) []any {
+			return []any{o.Name, o.Unit, fmt.Sprintf("%d bars", o.WarmUp)}
 		})
 	})
 }
@@ -97,7 +96,6 @@ func definedBy(follows string) string {
 	return "The definition is that of " + follows + "."
 }
 
-// allowed tells the values that a parameter takes.
 func allowed(p indicator.ParamDescription) string {
 	switch {
 	case p.Choices != nil:

@@ -1,36 +1,33 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/local"
+	"github.com/ktrdr/ktrdr/lookahead"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 )
 
-const lookaheadHelp = `Check that a strategy uses no future prices. Everything is computed twice: once, and
-again with other prices after some instant. Everything before that instant must be
-identical:
+const lookaheadHelp = `Check that a strategy uses no future prices. Everything is computed twice. The second
+time, the prices after a chosen time are different. Everything before that time must
+be identical:
 
   preparation  inputs, labels and weights of the samples before each part of the split
   signals      the answer of a model at each bar
   fills        trades and equity of a backtest, also within a bar
 
-It runs on a synthetic market, or with --symbol on the first of the library's bars:
-never on the second half, which the holdout is part of. Without --model a network
-that was trained for one epoch is asked.
+It runs on a synthetic market. With --symbol it uses bars of the library, only from the
+first half: the holdout is in the second half. Without --model it uses a network that
+was trained for one epoch.
 
 --plant adds a known error that the check must find, to prove that the check works.
-The exit code is 1 when something looks ahead, planted or not.`
+The exit code is 1 if something uses future prices, planted or not.`
 
 func newCheck(a *app) *cobra.Command {
 	return group("check", "Checks of a strategy", newCheckLookahead(a))
@@ -58,14 +55,15 @@ func newCheckLookahead(a *app) *cobra.Command {
 		Args: exactly(1, "one STRATEGY: its name, or a file"), ValidArgsFunction: a.completeStrategies,
 	}
 	cmd.Flags().StringSliceVar(&f.symbols, "symbol", nil, "check on the library's bars of these `SYMBOLS` (default: a synthetic market)")
-	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "make longer bars that the library does not have of those of this `TIMEFRAME`")
-	cmd.Flags().IntVar(&f.bars, "bars", lookaheadBars, "how many bars; of the library's at most the first half")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "of the synthetic market and of the network")
-	cmd.Flags().StringVar(&f.model, "model", "", "ask the model of this `FILE`")
-	cmd.Flags().StringVar(&f.plant, "plant", "", "plant a `CHEAT`: "+strings.Join(cheats, ", "))
+	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "make longer bars that the library lacks from bars of this `TIMEFRAME`")
+	cmd.Flags().IntVar(&f.bars, "bars", lookaheadBars, "number of bars; from the library at most the first half")
+	bounded(cmd, "bars", &f.bars, 100, maxLookaheadBars)
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of the synthetic market and of the network")
+	cmd.Flags().StringVar(&f.model, "model", "", "use the model in this `FILE`")
+	cmd.Flags().StringVar(&f.plant, "plant", "", "plant an error that the check must find; `CHEAT`: "+strings.Join(lookahead.Cheats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("symbol", a.completeSymbols)
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
-	_ = cmd.RegisterFlagCompletionFunc("plant", cobra.FixedCompletions(cheats, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("plant", cobra.FixedCompletions(lookahead.Cheats, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.check(); err != nil {
 			return err
@@ -75,17 +73,13 @@ func newCheckLookahead(a *app) *cobra.Command {
 	return cmd
 }
 
-// completeSymbols offers the symbols of the library to a flag.
 func (a *app) completeSymbols(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return a.completeSeries(cmd, nil, typed)
 }
 
 func (f lookaheadFlags) check() error {
-	if f.bars < 100 || f.bars > maxLookaheadBars {
-		return usagef("--bars must be 100 to %d, not %d", maxLookaheadBars, f.bars)
-	}
-	if f.plant != "" && !slices.Contains(cheats, f.plant) {
-		return noneSuch("--plant", f.plant, cheats)
+	if f.plant != "" && !slices.Contains(lookahead.Cheats, f.plant) {
+		return noneSuch("--plant", f.plant, lookahead.Cheats)
 	}
 	if f.timeframe == "" {
 		return nil
@@ -99,131 +93,47 @@ func (f lookaheadFlags) check() error {
 	return nil
 }
 
-// lookahead is what was checked and what was found.
-type lookahead struct {
-	Strategy string         `json:"strategy"`
-	Data     []train.Source `json:"data"`
-	Made     bool           `json:"synthetic"`
-	Seed     uint64         `json:"seed"`
-	Model    string         `json:"model,omitempty"` // the file; none: trained for one epoch
-	Planted  string         `json:"planted,omitempty"`
-	Found    bool           `json:"found"` // something looks ahead
-	Checks   []heldToTime   `json:"checks"`
-}
-
-// heldToTime is one check.
-type heldToTime struct {
-	Check   string `json:"check"`
-	OK      bool   `json:"ok"`
-	Detail  string `json:"detail"`            // what was looked at
-	Finding string `json:"finding,omitempty"` // what looks ahead
-}
-
 func (a *app) checkLookahead(cmd *cobra.Command, name string, f lookaheadFlags) error {
-	ctx := cmd.Context()
 	asked, err := a.parseNamed(cmd, name)
 	if err != nil {
 		return err
 	}
-	s := unhurried(asked)
-	data, err := a.lookaheadData(cmd, s, f)
-	if err != nil {
+	s := lookahead.Shortened(asked)
+	o := lookahead.Options{Made: len(f.symbols) == 0, Seed: f.seed, File: f.model, Planted: f.plant}
+	if o.Data, err = a.lookaheadData(cmd, s, f); err != nil {
 		return err
-	}
-	c := &timeChecker{strategy: s, data: data, plant: f.plant}
-	if c.dataset, _, err = train.Prepare(s, c.data, train.Options{}); err != nil {
-		return fmt.Errorf("%w\n(more --bars may help)", err)
 	}
 	if f.model != "" {
-		c.model, err = readModel(f.model, asked)
-	} else {
-		c.model, err = trainBriefly(ctx, c.dataset, s, f.seed)
+		if o.Model, err = readModel(f.model, asked); err != nil {
+			return err
+		}
 	}
+	r, err := lookahead.Check(cmd.Context(), s, o)
 	if err != nil {
 		return err
 	}
-	r := lookahead{Strategy: s.Name, Data: c.dataset.Sources(), Made: len(f.symbols) == 0, Seed: f.seed, Model: f.model, Planted: f.plant}
-	for _, check := range []func(context.Context) (heldToTime, error){c.preparation, c.signals, c.fills} {
-		held, err := check(ctx)
-		if err != nil {
-			return fmt.Errorf("%s: %w", held.Check, err)
+	err = a.print(r, func(w io.Writer) { r.Print(w, a.palette()) })
+	return failedIf(err, r.Found || r.Planted != "")
+}
+
+func (a *app) lookaheadData(cmd *cobra.Command, s *strategy.Strategy, f lookaheadFlags) (list []train.Series, err error) {
+	if len(f.symbols) == 0 {
+		return lookahead.Synthetic(s, f.bars, f.seed)
+	}
+	err = a.withLab(cmd, func(l *local.Lab) error {
+		for _, symbol := range f.symbols {
+			one, err := lookahead.FromLibrary(cmd.Context(), l, s, symbol, f.bars, market.Timeframe(f.timeframe))
+			if err != nil {
+				return err
+			}
+			list = append(list, one)
 		}
-		r.Found = r.Found || !held.OK
-		r.Checks = append(r.Checks, held)
-	}
-	if err := a.print(r, func(w io.Writer) { a.printLookahead(w, r) }); err != nil {
-		return err
-	}
-	if r.Found || r.Planted != "" {
-		return &exitError{code: exitFailed}
-	}
-	return nil
+		return nil
+	})
+	return list, noLab(err, local.Name{Symbol: f.symbols[0], Timeframe: s.Data.Base})
 }
 
-// unhurried is the strategy as it is checked: one epoch is enough, and its
-// dates are of no matter here.
-func unhurried(s *strategy.Strategy) *strategy.Strategy {
-	c := *s
-	c.Training.Epochs = 1
-	c.Data.Span = strategy.Span{}
-	return &c
-}
-
-func (a *app) printLookahead(w io.Writer, r lookahead) {
-	p := a.palette()
-	var bars []string
-	for _, d := range r.Data {
-		bars = append(bars, fmt.Sprintf("%d bars of %s %s", d.Bars, d.Symbol, d.Timeframe))
-	}
-	market := "the library's"
-	if r.Made {
-		market = fmt.Sprintf("a synthetic market, seed %d", r.Seed)
-	}
-	fmt.Fprintf(w, "%s on %s (%s)\n", plain(r.Strategy), strings.Join(bars, ", "), market)
-	for _, c := range r.Checks {
-		if c.OK {
-			fmt.Fprintf(w, "%s %-12s %s\n", p.good("✔"), c.Check, plain(c.Detail))
-		} else {
-			fmt.Fprintf(w, "%s %-12s %s\n", p.bad("✗"), c.Check, plain(c.Finding))
-		}
-	}
-	switch {
-	case r.Planted != "" && r.Found:
-		fmt.Fprintf(w, "The planted %s was found.\n", r.Planted)
-	case r.Planted != "":
-		fmt.Fprintf(w, "The planted %s was NOT found: try more --bars or another --seed.\n", r.Planted)
-	case r.Found:
-		fmt.Fprintln(w, "It looks ahead: nothing that it earned can be believed.")
-	default:
-		fmt.Fprintln(w, "Nothing looks ahead.")
-	}
-}
-
-// timeChecker runs the checks, each of them with the cheat if that is where it
-// belongs.
-type timeChecker struct {
-	strategy *strategy.Strategy
-	data     []train.Series
-	plant    string
-	dataset  *train.Dataset
-	model    *train.Model
-}
-
-// trainBriefly trains a model for the one epoch that the strategy has here.
-func trainBriefly(ctx context.Context, ds *train.Dataset, s *strategy.Strategy, seed uint64) (*train.Model, error) {
-	run, err := train.Start(ds, s, seed, neural.Best())
-	if err != nil {
-		return nil, err
-	}
-	if err := run.Epoch(ctx, nil); err != nil {
-		return nil, err
-	}
-	m, _, err := run.Finish()
-	return m, err
-}
-
-// readModel reads a model file of a strategy.
-func readModel(file string, s *strategy.Strategy) (*train.Model, error) {
+func readModel(file string, s *strategy.Strategy) (*train.TrainedModel, error) {
 	f, err := fileOfModel(file).Open()
 	if err != nil {
 		return nil, err
@@ -238,18 +148,4 @@ func readModel(file string, s *strategy.Strategy) (*train.Model, error) {
 			s.Name, m.Strategy.Name)
 	}
 	return m, nil
-}
-
-// held makes the result of a check: a look-ahead is a finding, any other error
-// is one.
-func held(check, detail string, err error) (heldToTime, error) {
-	h := heldToTime{Check: check, Detail: detail}
-	_, inTraining := errors.AsType[*train.LookAheadError](err)
-	_, inTrading := errors.AsType[*backtest.LookAheadError](err)
-	if inTraining || inTrading {
-		h.Finding = err.Error()
-		return h, nil
-	}
-	h.OK = err == nil
-	return h, err
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 // version is set by the linker; see version.go for what a plain build says.
@@ -28,11 +29,11 @@ func main() {
 	go func() {
 		<-signals
 		cancel(errStopped)
-		<-signals // whoever asks twice does not want to wait
+		<-signals // a user who asks twice does not want to wait
 		os.Exit(exitInterrupted)
 	}()
 
-	a := &app{out: guard(os.Stdout), err: guard(os.Stderr), getenv: os.Getenv}
+	a := &app{out: term.Guard(os.Stdout), err: term.Guard(os.Stderr), getenv: os.Getenv}
 	err := interrupted(ctx, newRoot(a).ExecuteContext(ctx))
 	if err != nil {
 		a.complain(err)
@@ -66,6 +67,14 @@ func (e *exitError) Error() string {
 }
 
 func (e *exitError) Unwrap() error { return e.err }
+
+// failedIf makes the exit code that of a failure, after everything has been said.
+func failedIf(err error, failed bool) error {
+	if err == nil && failed {
+		return &exitError{code: exitFailed}
+	}
+	return err
+}
 
 // usagef says that the command line or a setting is wrong.
 func usagef(format string, args ...any) error {

@@ -7,12 +7,13 @@ import (
 	"io"
 	"strings"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
@@ -20,33 +21,25 @@ func newModels(a *app) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "models", Short: "List trained models, or save the file of one", Args: noSuchPart,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-			if limit < 1 || limit > 1000 {
-				return usagef("--limit must be 1 to 1000, not %d", limit)
-			}
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			return a.listModels(ctx, c, limit)
 		}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "largest number of rows")
+	limitFlag(cmd, &limit, 20)
 	cmd.AddCommand(newModelsSave(a))
 	return cmd
 }
 
-func (a *app) listModels(ctx context.Context, c *httpapi.Client, limit int) error {
+func (a *app) listModels(ctx context.Context, c *client.Client, limit int) error {
 	models, next, err := c.Models(ctx, limit, "")
-	if err != nil {
-		return err
-	}
-	return a.print(models, func(w io.Writer) {
+	return a.show(models, err, func(w io.Writer) {
 		if len(models) == 0 {
 			fmt.Fprintln(w, "No models. Train one with `ktrdr train STRATEGY`.")
 			return
 		}
-		narrow := terminal(w) && width(w) < wholeIDsAbove
-		table(w, modelHead, func(row func(...any)) {
-			for _, m := range models {
-				row(modelCells(m, narrow)...)
-			}
+		narrow := term.IsTerminal(w) && term.Width(w) < term.FullIDsAbove
+		term.Table(w, view.ModelHead, models, func(m jobs.TrainedModel) []any {
+			return view.ModelCells(m, narrow)
 		})
 		if next != "" {
 			fmt.Fprintln(w, "There are more: see --limit.")
@@ -54,33 +47,11 @@ func (a *app) listModels(ctx context.Context, c *httpapi.Client, limit int) erro
 	})
 }
 
-const modelHead = "TRAINING\tSTRATEGY\tDATA\tPRICES\tSEED\tACCURACY\tBASELINE\tWARNINGS\tMODEL\tCOMPLETED"
-
-// modelCells fills the columns of modelHead. On a narrow terminal an id is its random
-// tail, which commands take: a whole one would be cut to what all ids begin with.
-func modelCells(m jobs.Model, narrow bool) []any {
-	id := string(m.Operation)
-	if narrow {
-		id = tail(m.Operation)
-	}
-	return []any{
-		id, m.Strategy, strings.Join(m.Symbols, ",") + " " + strings.Join(m.Timeframes, ","), pricesText(m.MadeUp), m.Seed,
-		share(m.TestAccuracy), share(m.Baseline), m.Warnings, shortHash(m.File.SHA256.String()), ago(m.CompletedAt),
-	}
-}
-
-func share(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.4f", *x)
-}
-
 func newModelsSave(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "save TRAINING FILE", Short: "Save the model file of a training",
 		Args: exactly(2, "a TRAINING and a FILE"), ValidArgsFunction: a.completeModels,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			blob, err := openModel(ctx, c, args[0])
 			if err != nil {
 				return err
@@ -90,15 +61,11 @@ func newModelsSave(a *app) *cobra.Command {
 				_, err := io.Copy(w, blob)
 				return err
 			})
-			if err != nil {
-				return err
-			}
-			return a.print(savedFile{args[1], size}, func(w io.Writer) { fmt.Fprintf(w, "%s, %s\n", args[1], bytesText(size)) })
+			return a.show(savedFile{args[1], size}, err, func(w io.Writer) { fmt.Fprintf(w, "%s, %s\n", args[1], term.Bytes(size)) })
 		}),
 	}
 }
 
-// savedFile is a file that a command wrote.
 type savedFile struct {
 	File string `json:"file"`
 	Size int64  `json:"size"`
@@ -106,7 +73,7 @@ type savedFile struct {
 
 // openModel reads a model from the server: one named by its hash, or that of a
 // training. The bytes are checked on the way.
-func openModel(ctx context.Context, c *httpapi.Client, arg string) (io.ReadCloser, error) {
+func openModel(ctx context.Context, c *client.Client, arg string) (io.ReadCloser, error) {
 	if h, err := ktrdr.ParseHash(arg); err == nil {
 		return c.OpenBlob(ctx, h)
 	}
@@ -128,23 +95,85 @@ func openModel(ctx context.Context, c *httpapi.Client, arg string) (io.ReadClose
 	return c.OpenFile(ctx, id, *r.Model)
 }
 
-// completeModels offers the newest trainings, and files.
 func (a *app) completeModels(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), shortly)
-	defer cancel()
-	c, err := a.connect()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	models, _, _ := c.Models(ctx, 100, "") // completion has nobody to complain to
-	var offers []string
-	for _, m := range models {
-		if named(m.Operation, typed) {
-			offers = append(offers, fmt.Sprintf("%s\t%s, %s", m.Operation, m.Strategy, ago(m.CompletedAt)))
+	return a.offers(cmd, func(ctx context.Context, c *client.Client) (offers []string) {
+		models, _, _ := c.Models(ctx, 100, "")
+		for _, m := range models {
+			if named(m.Operation, typed) {
+				offers = append(offers, fmt.Sprintf("%s\t%s, %s", m.Operation, m.Strategy, term.Ago(m.CompletedAt)))
+			}
 		}
+		return offers
+	}), cobra.ShellCompDirectiveKeepOrder
+}
+
+const predictHelp = `Show the decisions of a model at the last closes of a symbol before its holdout. MODEL
+is the id of a training (or its beginning), the sha256 of a model, or a model file,
+which is uploaded. The bars are those of the server's library.
+
+The holdout is the newest part of the bars. --open-holdout shows the decisions in the
+holdout too. That is a look: it is counted, and every later claim on
+this market needs stronger evidence. The same model on the same bars is counted once.
+See ` + "`ktrdr data list`" + ` for the markets and their looks.
+
+As a check, the last bar is computed twice: in one pass over all bars, and bar by bar
+as in live trading. Both results must be identical.`
+
+func newPredict(a *app) *cobra.Command {
+	var r jobs.PredictionRequest
+	cmd := &cobra.Command{
+		Use: "predict MODEL", Short: "Show the decisions of a model at the last bars before the holdout", Long: predictHelp,
+		Args: exactly(1, "one MODEL: a training, a sha256 or a file"), ValidArgsFunction: a.completeModels,
 	}
-	return offers, cobra.ShellCompDirectiveKeepOrder
+	f := cmd.Flags()
+	f.StringVar(&r.Symbol, "symbol", "", "`SYMBOL` (default: the one that the model was trained on)")
+	f.IntVar(&r.Last, "last", 5, "number of bars")
+	bounded(cmd, "last", &r.Last, 1, jobs.MostPredicted)
+	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "also show the holdout; this is counted as a look")
+	_ = cmd.RegisterFlagCompletionFunc("symbol", a.completeSymbols)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) (err error) {
+		if r.Model, err = modelFor(ctx, c, args[0]); err != nil {
+			return err
+		}
+		said, err := c.Predict(ctx, r)
+		if err != nil {
+			return err
+		}
+		return a.printPrediction(said)
+	})
+	return cmd
+}
+
+func (a *app) printPrediction(p jobs.Prediction) error {
+	a.warn(p.Warnings)
+	return a.print(p, func(w io.Writer) {
+		fmt.Fprintf(w, "%s on %s %s, prices %s\n", term.Plain(p.Strategy), p.Symbol, p.Timeframe, term.Prices(p.MadeUp))
+		term.Table(w, "BAR\tCLOSE\tSIGNAL\tCONFIDENCE\tANSWERS", p.Bars, func(b jobs.PredictedBar) []any {
+			return []any{
+				term.Minute(b.Time.Unix()), term.Six(b.Close), b.Signal, fmt.Sprintf("%.3f", b.Confidence), answersText(p.Classes, b.Answers),
+			}
+		})
+		for _, l := range p.Look {
+			fmt.Fprintf(w, "This was look %d at the holdout of market %s.\n", l.Number, term.Plain(l.Market))
+		}
+	})
+}
+
+// answersText is what the network said: the probability of each class, or the
+// return that it expects.
+func answersText(classes []string, answers []float32) string {
+	switch {
+	case len(answers) == 0:
+		return "no features yet"
+	case len(classes) != len(answers):
+		return fmt.Sprintf("%+.6f", answers[0])
+	}
+	texts := make([]string, len(answers))
+	for i, x := range answers {
+		texts[i] = fmt.Sprintf("%s %.3f", classes[i], x)
+	}
+	return strings.Join(texts, "  ")
 }

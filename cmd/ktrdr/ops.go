@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/internal/view"
 )
 
-// opsFlags selects operations; see ktrdr.OperationQuery.
 type opsFlags struct {
 	status, types                 []string
 	active, resumable, roots, all bool
@@ -22,9 +23,8 @@ type opsFlags struct {
 	sort                          ktrdr.Sort
 }
 
-// addSort adds the flag of the order of a list.
 func addSort(cmd *cobra.Command, to *ktrdr.Sort) {
-	cmd.Flags().StringVar((*string)(to), "sort", string(ktrdr.Newest), "`ORDER`: newest, oldest, or ended (ended last first)")
+	cmd.Flags().StringVar((*string)(to), "sort", string(ktrdr.Newest), "`ORDER`: newest, oldest, or ended (most recently ended first)")
 }
 
 func checkSort(s ktrdr.Sort) error {
@@ -55,13 +55,13 @@ func newOpsList(a *app, use string) *cobra.Command {
 	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
 	addSort(cmd, &f.sort)
 	cmd.Flags().IntVar(&f.limit, "limit", 50, "largest number of rows")
-	cmd.Flags().BoolVar(&f.all, "all", false, "all of them, page by page")
+	cmd.Flags().BoolVar(&f.all, "all", false, "list all operations, page by page")
 	_ = cmd.RegisterFlagCompletionFunc("parent", a.completeIDs)
-	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error { return a.listOps(ctx, c, f) })
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error { return a.listOps(ctx, c, f) })
 	return cmd
 }
 
-func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.OperationQuery, error) {
+func (f opsFlags) query(ctx context.Context, c *client.Client) (ktrdr.OperationQuery, error) {
 	q := ktrdr.OperationQuery{ActiveOnly: f.active, Resumable: f.resumable, Roots: f.roots, Sort: f.sort, Limit: f.limit}
 	if err := checkSort(f.sort); err != nil {
 		return q, err
@@ -72,21 +72,13 @@ func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.Operation
 	if q.Limit < 1 || q.Limit > 1000 {
 		return q, usagef("--limit must be 1 to 1000, not %d; use --all for everything", f.limit)
 	}
-	for _, s := range f.status {
-		status := ktrdr.Status(strings.ToUpper(s))
-		if !status.Known() {
-			return q, noneSuch("--status", s, names(ktrdr.Statuses))
-		}
-		q.Status = append(q.Status, status)
-	}
-	for _, s := range f.types {
-		t := ktrdr.Type(strings.ToLower(s))
-		if !t.Known() {
-			return q, noneSuch("--type", s, names(ktrdr.Types))
-		}
-		q.Type = append(q.Type, t)
-	}
 	var err error
+	if q.Status, err = chosen("--status", f.status, ktrdr.Statuses); err != nil {
+		return q, err
+	}
+	if q.Type, err = chosen("--type", f.types, backend.Types().Names()); err != nil {
+		return q, err
+	}
 	if q.Run, err = runID(ctx, c, f.run); err != nil || f.parent == "" {
 		return q, err
 	}
@@ -94,7 +86,7 @@ func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.Operation
 	return q, err
 }
 
-func (a *app) listOps(ctx context.Context, c *httpapi.Client, f opsFlags) error {
+func (a *app) listOps(ctx context.Context, c *client.Client, f opsFlags) error {
 	q, err := f.query(ctx, c)
 	if err != nil {
 		return err
@@ -116,12 +108,89 @@ func (a *app) listOps(ctx context.Context, c *httpapi.Client, f opsFlags) error 
 	}
 	return a.print(ops, func(w io.Writer) {
 		if len(ops) == 0 {
-			fmt.Fprintln(w, "No operations. Start one with `ktrdr dummy`.")
+			fmt.Fprintln(w, noOperations(q.Type...))
 			return
 		}
-		listed(w, ops)
+		view.Operations(w, ops)
 		if q.Cursor != "" {
 			fmt.Fprintln(w, "There are more: use --all, or a larger --limit.")
 		}
 	})
+}
+
+// noOperations says how to start one of the wanted types.
+func noOperations(wanted ...ktrdr.Type) string {
+	if verb := backend.Types()[append(wanted, ktrdr.Dummy)[0]].Verb; verb != ktrdr.Inside {
+		return fmt.Sprintf("No operations. Start one with `ktrdr %s`.", verb)
+	}
+	return "No operations."
+}
+
+const eventsHelp = `Print events as they happen, until Ctrl-C. With an OPERATION: all its events from its
+creation to its end. --kind shows only some kinds, such as backend_started,
+backend_died, worker_registered, worker_left and worker_lost.`
+
+func newEvents(a *app) *cobra.Command {
+	var (
+		after string
+		given []string
+	)
+	cmd := &cobra.Command{
+		Use: "events [OPERATION]", Short: "Print events as they happen", Long: eventsHelp,
+		ValidArgsFunction: a.completeIDs,
+		Args:              atMostOne("OPERATION"),
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+			cursor, err := ktrdr.ParseCursor(after)
+			if err != nil {
+				return usagef("--after: %w", err)
+			}
+			if after != "" && cursor == (ktrdr.Cursor{}) {
+				cursor = client.FromBeginning
+			}
+			kinds, err := chosen("--kind", given, ktrdr.EventKinds)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.stream(ctx, c, "", cursor, kinds)
+			}
+			id, err := resolve(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			return a.stream(ctx, c, id, cursor, kinds)
+		}),
+	}
+	cmd.Flags().StringVar(&after, "after", "", "start after the event with this `ID`, as --json shows it; 0-0: start with the oldest event")
+	cmd.Flags().StringSliceVar(&given, "kind", nil, "only events of these `KINDS`")
+	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return text.Strings(ktrdr.EventKinds), cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+// stream prints events until the context ends or, for one operation, until it
+// has ended.
+func (a *app) stream(ctx context.Context, c *client.Client, id ktrdr.OperationID, after ktrdr.Cursor, kinds []ktrdr.EventKind) error {
+	for e, err := range c.FollowEvents(ctx, id, after, kinds...) {
+		if err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			return err
+		}
+		if a.json {
+			if err := a.line(eventLine{e.Cursor.String(), e}); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprintln(a.out, view.Stamped(e))
+		}
+	}
+	return context.Cause(ctx)
+}
+
+type eventLine struct {
+	ID string `json:"id"`
+	ktrdr.Event
 }

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 const reportHelp = `Show on one screen what happened overnight: results and claims of the researches, the
@@ -17,7 +18,7 @@ best of them, failures with the command to continue, deaths of backends and work
 and the money spent on models.
 
 --since says how far back: a duration (12h, 7d), a local time (22:00,
-2026-11-14T22:00), or last: since the latest period of research began.
+2026-11-14T22:00), or "last": since the start of the latest period of research.
 --run shows one run from its start.`
 
 type reportFlags struct {
@@ -29,7 +30,7 @@ func newReport(a *app) *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use: "report", Short: "What happened overnight: results, failures, machines, money", Long: reportHelp, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error { return a.report(ctx, c, f) }),
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error { return a.report(ctx, c, f) }),
 	}
 	cmd.Flags().StringVar(&f.since, "since", "", "how far back: `TIME`, a duration, or last (default 12h)")
 	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
@@ -37,7 +38,7 @@ func newReport(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) report(ctx context.Context, c *httpapi.Client, f reportFlags) error {
+func (a *app) report(ctx context.Context, c *client.Client, f reportFlags) error {
 	if f.markdown && a.json {
 		return usagef("--markdown and --json are two forms of the same: leave one of them out")
 	}
@@ -52,11 +53,11 @@ func (a *app) report(ctx context.Context, c *httpapi.Client, f reportFlags) erro
 	if err != nil {
 		return err
 	}
-	write := writeText
+	write := report.WriteText
 	if f.markdown {
-		write = writeMarkdown
+		write = report.WriteMarkdown
 	}
-	return a.print(r, func(w io.Writer) { write(w, reportSections(r, time.Local)) })
+	return a.print(r, func(w io.Writer) { write(w, r, time.Local) })
 }
 
 // sinceText puts what a person calls a time into the API's words. Durations go

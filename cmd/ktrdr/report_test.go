@@ -1,18 +1,8 @@
 package main
 
 import (
-	"io"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/report"
-
-	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 func TestSinceText_ReadsTimesAsPeopleSayThem(t *testing.T) {
@@ -38,117 +28,5 @@ func TestSinceText_ReadsTimesAsPeopleSayThem(t *testing.T) {
 		if got, err := sinceText(text, now); exitCode(err) != exitUsage {
 			t.Errorf("%q means %q (%v), want wrong usage", text, got, err)
 		}
-	}
-}
-
-// reports polls a report until it tells what is waited for.
-func (l *lab) reports(what string, ok func(report.Report) bool, args ...string) report.Report {
-	l.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); ; <-time.After(100 * time.Millisecond) {
-		r := decode[report.Report](l.t, l.must(append([]string{"report", "--json"}, args...)...))
-		if ok(r) {
-			return r
-		}
-		if time.Now().After(deadline) {
-			l.t.Fatalf("no report of %s: %+v", what, r)
-		}
-	}
-}
-
-func (l *lab) client() *httpapi.Client {
-	l.t.Helper()
-	token, err := backend.ReadToken(filepath.Join(l.data, backend.TokenFile))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	c, err := httpapi.NewClient(l.url, token, httpapi.ClientOptions{})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	l.t.Cleanup(c.Close)
-	return c
-}
-
-// All operations of the span are counted, and those that ended before it are not.
-func TestReport_CountsAllOfTheSpan(t *testing.T) {
-	l := newLab(t)
-	l.serve("--workers", "2", "--agents", "0")
-	c := l.client()
-	const many = 230
-	for range many {
-		if _, err := c.StartDummy(t.Context(), dummy.Spec{Steps: 1}, ""); err != nil {
-			t.Fatal(err)
-		}
-	}
-	completed := func(n int64) func(report.Report) bool {
-		return func(r report.Report) bool { return len(r.Others) == 1 && r.Others[0].N == n }
-	}
-	l.reports("all that ended", completed(many))
-	first := l.reports("the same, begun after the last had ended", completed(many))
-	if _, err := c.StartDummy(t.Context(), dummy.Spec{Steps: 1}, ""); err != nil {
-		t.Fatal(err)
-	}
-	l.reports("the one that ended since", completed(1), "--since", first.To.Format(time.RFC3339Nano))
-}
-
-// written is a report as it is printed, in a zone of its own.
-func written(r report.Report, write func(io.Writer, []section)) string {
-	var b strings.Builder
-	write(&b, reportSections(r, time.FixedZone("CET", 3600)))
-	return b.String()
-}
-
-func TestReport_IsReadOnOneScreen(t *testing.T) {
-	best := leader(ktrdr.Trial{
-		TrialFigures: ktrdr.TrialFigures{Strategy: "trend_1", Sharpe: new(1.314), Alpha: new(0.021), NetReturn: new(0.12)},
-		MarketTrials: 130, MarketLooks: 2, Look: "op_look", LookEnded: true, Claim: true, Adjusted: new(0.011),
-	}, new(0.981))
-	best.Holdout = &report.Holdout{Sharpe: new(0.914), Low: new(0.1), High: new(1.7), Shrunk: new(0.6)}
-	from := time.Date(2026, 11, 14, 21, 0, 0, 0, time.UTC)
-	r := report.Report{
-		From: from, To: from.Add(10 * time.Hour), Summary: "1 claim on 1 market; luck alone gives up to 0.02.",
-		Researches: report.Researches{
-			Ended: 9, Outcomes: map[string]int{"completed": 5, "gate_rejected": 3, "failed": 1}, Active: 2, Waiting: 4, Finalists: 2, Claims: 1,
-			Looks: 2, Trials: 130, Markets: 1,
-		},
-		Claims: []report.Leader{best}, Leaders: []report.Leader{best},
-		Failures: []report.Failure{{Reason: "TRAINING: <b>disk</b> | full\x1b[2J", Count: 1, Resumable: 1, Next: "ktrdr resume op_x"}},
-		Machine: report.Machine{
-			BackendStarts: 2, WorkersLost: 1, Orphaned: 3, Resumed: 3, Requeued: 1,
-			Pauses: []report.Pause{{From: from.Add(time.Hour), To: from.Add(2 * time.Hour)}, {From: from.Add(9 * time.Hour)}},
-		},
-		Models:   &report.ModelCalls{Calls: 12, Failed: 1, USD: 0.34},
-		Problems: []string{"only 100 MB of disk are free; free some space"},
-	}
-	text := written(r, writeText)
-	for _, part := range []string{
-		"Sat 2026-11-14 22:00 to Sun 2026-11-15 08:00 CET (10h0m)",
-		"9 researches ended: 5 completed, 3 gate rejected, 1 failed.", "2 are active and 4 wait.",
-		"1 claim on 1 market; luck alone gives up to 0.02.", "2 finalists passed every check on the test part.",
-		"So far 130 trials and 2 looks at holdouts are counted on 1 market.",
-		"MARKET     PRICES   RUN           SHARPE  ALPHA  DEFL  RETURN  TRIALS  LOOKS  RESULT",
-		"EURUSD 1h  unknown  run_01234567  1.31    2.1%   0.98  12.0%   130     2      claimed",
-		"holdout Sharpe 0.91 (95 % interval 0.10 to 1.70, shrunk for selection 0.60)",
-		"1 × TRAINING: <b>disk</b> | full [2J", "`ktrdr resume op_x`",
-		"2 backend starts, 1 worker was lost.", "3 operations lost their worker, 1 taken over from a dead backend, 3 resumed.",
-		"Paused from 23:00 to 00:00 CET.", "Paused from 07:00 to now: go on with `ktrdr unpause`.",
-		"12 calls, 1 failed, 0 not settled: $0.3400.", "free some space",
-	} {
-		if !strings.Contains(text, part) {
-			t.Errorf("%q is missing in:\n%s", part, text)
-		}
-	}
-	if lines := strings.Count(text, "\n"); lines > 40 {
-		t.Errorf("%d lines are more than a screen", lines)
-	}
-	mark := written(r, writeMarkdown)
-	for _, part := range []string{"# Sat 2026-11-14 22:00", "## Claims", "| RESEARCH | STRATEGY |", "|---|", `&lt;b>disk&lt;/b> \| full`} {
-		if !strings.Contains(mark, part) {
-			t.Errorf("%q is missing in:\n%s", part, mark)
-		}
-	}
-	if quiet := written(report.Report{From: from, To: from.Add(time.Hour), Summary: "Nothing was researched."},
-		writeText); strings.Count(quiet, "\n") != 2 {
-		t.Errorf("a quiet night has much to tell:\n%s", quiet)
 	}
 }

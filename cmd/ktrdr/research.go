@@ -10,33 +10,34 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/designer"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 const researchHelp = `Research a goal: design strategies, train their networks, backtest them on bars
-that they have not seen, and judge what is left after costs. The best finalist of
-each generation is then confirmed once on the holdout. The goal is words: it may name
+that they have not seen, and judge the profit after costs. The best finalist of each
+generation is then tested once on the holdout. The goal is in words: it may name
 symbols, timeframes, indicators and a style. The built-in designer needs no language
 model, costs nothing and learns from earlier trials.
 
 Several symbols ("EURGBP or USDCAD", --symbol given twice) are researched
 together: one network is trained on all of them and trades each with its own
 account. The accounts share the capital equally and are never rebalanced. The
-verdict is on their sum. Several timeframes ("1h and 4h", --timeframe given
-twice): decisions are made at the shortest, and designs may also read the others.
+verdict is on their sum. With several timeframes ("1h and 4h", --timeframe given
+twice) decisions are made at the shortest, and designs may also read the others.
 A symbol or timeframe without bars is refused.
 
-Words of the goal without an effect are listed as "not understood". A goal of which
-nothing is understood is refused; --ignore-unknown starts it anyway. If a goal names
+Words that have no effect are listed as "not understood". If nothing in the goal is
+understood, it is refused; --ignore-unknown starts it anyway. If a goal names
 trend, mean reversion, momentum, breakout, volatility or volume, at least half of the
 designs belong to that family.
 
---count starts several researches, in generations that learn from each other.
---until HH:MM keeps starting generations until that time of day; it survives
-restarts of the server, and running researches finish. ` + "`ktrdr cancel RUN`" + ` ends a
+--count starts several researches, in generations. Each generation learns from the
+earlier ones. --until HH:MM keeps starting generations until that time of day. It
+survives restarts of the server, and running researches finish. ` + "`ktrdr cancel RUN`" + ` ends a
 run sooner.`
 
 type researchFlags struct {
@@ -45,22 +46,16 @@ type researchFlags struct {
 	ignore bool   // go on although nothing of the goal is understood
 	seed   uint64
 	until  string
-	key    string
-	follow bool
+	startFlags
 }
 
 func newResearch(a *app) *cobra.Command {
 	var f researchFlags
 	cmd := &cobra.Command{
 		Use: "research [GOAL]", Short: "Research a goal: design, train, backtest, judge", Long: researchHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exactly(1, "at most one GOAL: put it into quotes")(cmd, args)
-			}
-			return nil
-		},
+		Args: atMostOne("GOAL: put it into quotes"),
 	}
-	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		if most := f.most(); cmd.Flags().Changed("count") && (f.Count < 1 || f.Count > most) {
 			return usagef("--count must be 1 to %d, not %d", most, f.Count)
 		}
@@ -77,19 +72,18 @@ func newResearch(a *app) *cobra.Command {
 	flags.IntVar(&f.Count, "count", 0, "number of researches (default 1; with --until: the size of a generation)")
 	flags.StringVar(&f.until, "until", "",
 		"keep starting generations until this `TIME`, HH:MM on this machine; survives restarts; running researches finish")
-	flags.BoolVarP(&f.follow, "follow", "f", false, "follow the run to its end")
+	f.add(cmd, "follow the run until it ends")
 	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several are researched together, with one account each")
 	flags.StringSliceVar(&f.Timeframes, "timeframe", nil,
 		"`TIMEFRAME` of the bars, such as 1h; of several, decisions are made at the shortest")
 	flags.StringVar(&f.Costs, "costs", "", "cost floors of this run in basis points: `SYMBOL=COMMISSION/SLIPPAGE/SPREAD,…`, "+
-		"such as EURUSD=0.5/0.5/1 (default: instruments.yaml, KTRDR_COSTS, else that of the asset class)")
+		"such as EURUSD=0.5/0.5/1 (default: instruments.yaml, then KTRDR_COSTS, then the default of the asset class)")
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, goal, bars and memory give the same results (default: made from the id of the run)")
 	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
-	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default builtin)")
-	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue when a gate rejects")
-	flags.BoolVar(&f.ignore, "ignore-unknown", false, "start even if nothing of the goal is understood")
-	flags.BoolVar(&f.Force, "force", false, "wait in the queue if it is full, instead of being refused")
-	flags.StringVar(&f.key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default: KTRDR_MODEL of the backend, else builtin)")
+	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue although a gate rejects the strategy")
+	flags.BoolVar(&f.ignore, "ignore-unknown", false, "start even if nothing in the goal is understood")
+	flags.BoolVar(&f.Force, "force", false, "if too many researches are active, wait in the queue instead of being refused")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
 }
@@ -102,7 +96,7 @@ func (f researchFlags) most() int {
 	return research.MaxCount
 }
 
-func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) error {
+func (a *app) research(ctx context.Context, c *client.Client, f researchFlags) error {
 	if f.file != "" {
 		var t jobs.TrainingRequest
 		if err := nameStrategy(&t, f.file); err != nil {
@@ -125,7 +119,7 @@ func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) 
 	}
 	a.understood(made)
 	if !f.Until.IsZero() && !a.json {
-		fmt.Fprintf(a.err, "Researching until %s, in %s.\n", f.Until.Format("Mon 2006-01-02 15:04 MST"), brief(time.Until(f.Until)))
+		fmt.Fprintf(a.err, "Researching until %s, in %s.\n", f.Until.Format("Mon 2006-01-02 15:04 MST"), term.Brief(time.Until(f.Until)))
 	}
 	if !f.follow {
 		return a.print(made, func(w io.Writer) { printTriggered(w, made) })
@@ -139,21 +133,19 @@ func (a *app) understood(made research.Triggered) {
 		return
 	}
 	for _, x := range made.Understood {
-		fmt.Fprintln(a.err, "understood:", plain(x))
+		fmt.Fprintln(a.err, "understood:", term.Plain(x))
 	}
 	if len(made.NotUnderstood) > 0 {
 		words := make([]string, len(made.NotUnderstood))
 		for i, w := range made.NotUnderstood {
-			words[i] = plain(w)
+			words[i] = term.Plain(w)
 			if near := designer.Nearest(w); near != "" {
 				words[i] += " (did you mean " + near + "?)"
 			}
 		}
 		fmt.Fprintln(a.err, "not understood:", strings.Join(words, ", "))
 	}
-	for _, x := range made.Warnings {
-		fmt.Fprintln(a.err, "warning:", plain(x))
-	}
+	a.warn(made.Warnings)
 }
 
 func printTriggered(w io.Writer, made research.Triggered) {

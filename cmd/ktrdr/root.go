@@ -6,16 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/ktrdr/ktrdr/backend"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -58,7 +60,7 @@ func newRoot(a *app) *cobra.Command {
 		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          unknownCommand,
+		Args:          noSuchPart,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if showVersion {
 				return a.version()
@@ -78,7 +80,7 @@ func newRoot(a *app) *cobra.Command {
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "print more")
 	f.StringVar(&a.url, "url", "", "`URL` of the server (KTRDR_URL; default "+defaultURL+")")
 	f.StringVar(&a.token, "token", "", "`TOKEN`; other users can see it in the process list, so prefer KTRDR_TOKEN")
-	f.StringVar(&a.ca, "ca", "", "certificate `FILE` that the server's certificate is checked against (KTRDR_CA)")
+	f.StringVar(&a.ca, "ca", "", "`FILE` with the certificate of the authority that signed the server's certificate (KTRDR_CA)")
 	f.StringVar(&a.data, "data", "", "data folder `DIR` (KTRDR_DATA; default: ktrdr in the user's data directory)")
 
 	root.AddCommand(
@@ -94,22 +96,10 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// unknownCommand is what the root says to a word that is no command.
-func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := "see `ktrdr --help`"
-	if near := nearCommand(cmd, args[0]); near != "" {
-		hint = fmt.Sprintf("did you mean `ktrdr %s`?", near)
-	}
-	return usagef("there is no command `ktrdr %s`; %s", args[0], hint)
-}
-
 // unknownBelow is what a command says to a word that is not one of its subcommands.
 func unknownBelow(cmd *cobra.Command, word string) error {
 	hint := ""
-	if near := nearCommand(cmd, word); near != "" {
+	if near := text.Nearest(word, commandNames(cmd)); near != "" {
 		hint = fmt.Sprintf("did you mean `%s %s`? ", cmd.CommandPath(), near)
 	}
 	return usagef("there is no command `%s %s`; %ssee `%s --help`", cmd.CommandPath(), word, hint, cmd.CommandPath())
@@ -120,6 +110,18 @@ func noneSuch(flag, word string, names []string) error {
 	return usagef("%s %s: %s", flag, word, text.Choices(word, names))
 }
 
+// chosen reads the values of a flag that takes some of the known words, in any case.
+func chosen[T ~string](flag string, given []string, known []T) (list []T, err error) {
+	for _, word := range given {
+		i := slices.IndexFunc(known, func(k T) bool { return strings.EqualFold(string(k), word) })
+		if i < 0 {
+			return nil, noneSuch(flag, word, names(known))
+		}
+		list = append(list, known[i])
+	}
+	return list, nil
+}
+
 // names are words as flags take them.
 func names[T ~string](words []T) []string {
 	list := make([]string, len(words))
@@ -127,11 +129,6 @@ func names[T ~string](words []T) []string {
 		list[i] = strings.ToLower(string(w))
 	}
 	return list
-}
-
-// nearCommand is the subcommand that a misspelt one is nearest to.
-func nearCommand(cmd *cobra.Command, word string) string {
-	return text.Nearest(word, commandNames(cmd))
 }
 
 // nearFlag names the flag that an unknown one is nearest to.
@@ -168,27 +165,21 @@ func flagTrouble(err error) string {
 	return strings.TrimSuffix(text, e.Error()) + "it must be " + want
 }
 
-// exactly asks for n arguments and names them when they are missing.
-func exactly(n int, what string) cobra.PositionalArgs {
+// takes asks for a number of arguments, and names them when it is another.
+func takes(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) < least || len(args) > most {
 			return usagef("`%s` takes %s; see `%s --help`", cmd.CommandPath(), what, cmd.CommandPath())
 		}
 		return nil
 	}
 }
 
-// atMostOne takes one argument or none.
-func atMostOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return exactly(1, "at most one "+what)(cmd, args)
-		}
-		return nil
-	}
-}
+func exactly(n int, what string) cobra.PositionalArgs { return takes(n, n, what) }
+func oneOrTwo(what string) cobra.PositionalArgs       { return takes(1, 2, what) }
+func atMostOne(what string) cobra.PositionalArgs      { return takes(0, 1, "at most one "+what) }
+func atLeastOne(what string) cobra.PositionalArgs     { return takes(1, math.MaxInt, "at least one "+what) }
 
-// noArgs refuses arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("`%s` takes no argument %q; see `%s --help`", cmd.CommandPath(), args[0], cmd.CommandPath())
@@ -196,16 +187,20 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// noSuchPart is what a command with others below it says to a word that is not one
+// of them.
+func noSuchPart(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return unknownBelow(cmd, args[0])
+}
+
 // group makes a command that only holds others.
 func group(use, short string, sub ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return unknownBelow(cmd, args[0])
-		},
+		Args: noSuchPart,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(sub...)
@@ -223,20 +218,27 @@ func (a *app) print(v any, text func(w io.Writer)) error {
 		if err := enc.Encode(v); err != nil {
 			return err
 		}
-		_, err := io.WriteString(a.out, jsonPlain(b.String()))
+		_, err := io.WriteString(a.out, term.JSONPlain(b.String()))
 		return err
 	}
 	text(a.out)
 	return nil
 }
 
-// line prints v as one line of JSON.
+// show prints an answer like print, unless asking for it failed.
+func (a *app) show(v any, err error, text func(w io.Writer)) error {
+	if err != nil {
+		return err
+	}
+	return a.print(v, text)
+}
+
 func (a *app) line(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(a.out, jsonPlain(string(b))+"\n")
+	_, err = io.WriteString(a.out, term.JSONPlain(string(b))+"\n")
 	return err
 }
 
@@ -263,10 +265,10 @@ func (a *app) complain(err error) {
 		case exitInterrupted:
 			body.Error.Code = codeInterrupted
 		}
-		_ = json.NewEncoder(jsonLines{a.err}).Encode(body)
+		_ = json.NewEncoder(term.JSONLines(a.err)).Encode(body)
 		return
 	}
-	lines := strings.Split(plainLines(err.Error()), "\n")
+	lines := strings.Split(term.PlainLines(err.Error()), "\n")
 	fmt.Fprintln(a.err, "ktrdr:", strings.Join(lines, "\n       "))
 }
 
@@ -284,3 +286,7 @@ func (a *app) dataDir() string {
 
 // shortly bounds calls that should be quick, such as completion.
 const shortly = 2 * time.Second
+
+func (a *app) palette() term.Palette {
+	return term.Palette(term.IsTerminal(a.out) && a.getenv("NO_COLOR") == "")
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -26,7 +27,7 @@ func aRun(id string, state ktrdr.RunState) ktrdr.Run {
 
 func TestRuns_FitAScreen(t *testing.T) {
 	var b strings.Builder
-	printRuns(&b, ktrdr.RunPage{
+	view.Runs(&b, ktrdr.RunPage{
 		Runs: []ktrdr.Run{aRun("run_0123456789abcdef", ktrdr.RunGivenUp), aRun("run_fedcba9876543210", ktrdr.RunRunning)}, Next: "more",
 	}, ktrdr.RunQuery{})
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
@@ -41,7 +42,7 @@ func TestRuns_FitAScreen(t *testing.T) {
 	}
 	for name, q := range map[string]ktrdr.RunQuery{"No run yet.": {}, "No such run.": {State: []ktrdr.RunState{ktrdr.RunRunning}}} {
 		b.Reset()
-		if printRuns(&b, ktrdr.RunPage{}, q); !strings.HasPrefix(b.String(), name) {
+		if view.Runs(&b, ktrdr.RunPage{}, q); !strings.HasPrefix(b.String(), name) {
 			t.Errorf("an empty page of %+v: %q, want %q", q, b.String(), name)
 		}
 	}
@@ -81,7 +82,7 @@ func TestRunOutcome_NamesFailuresAndReasons(t *testing.T) {
 		}
 	}
 	b.Reset()
-	describeRun(&b, run)
+	view.Run(&b, run)
 	if !strings.Contains(b.String(), "cancelled") || !strings.Contains(b.String(), "by ann: enough") ||
 		!strings.Contains(b.String(), "ktrdr report --run run_01234567") {
 		t.Errorf("status of the run:\n%s", b.String())
@@ -95,7 +96,7 @@ func TestStatus_CountsAllThatWait(t *testing.T) {
 	}
 	st.Lasting = []research.Lasting{{Run: "run_1", Until: time.Now(), Generation: 3, Open: 8}}
 	var b strings.Builder
-	printResearches(&b, st)
+	view.Researches(&b, st)
 	if !strings.Contains(b.String(), "… and 8995 more wait") || !strings.Contains(b.String(), "end it with `ktrdr cancel run_1`") {
 		t.Errorf("status:\n%s", b.String())
 	}

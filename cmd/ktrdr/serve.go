@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/internal/text"
-
 	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const serveHelp = `Start a backend: the API, the engine, and workers inside the process. The data
@@ -23,7 +25,6 @@ Every setting may also be in a configuration file (--config, YAML or JSON). Flag
 over the environment, the environment wins over the file. "ktrdr help configuration"
 explains each setting.`
 
-// serve opens a backend, runs it until ctx ends, and closes it.
 func (a *app) serve(ctx context.Context, cfg backend.Config) error {
 	backend.Private()
 	b, err := backend.Open(ctx, cfg, a.process(newLog(cfg, a.verbose, a.err)))
@@ -45,18 +46,17 @@ func (a *app) process(log *slog.Logger) backend.Process {
 }
 
 func newServe(a *app) *cobra.Command {
-	var file string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Start a backend", Long: serveHelp + "\n\n" + settingsHelp(), Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := a.serveConfig(cmd, file)
+			cfg, err := a.configOf(cmd)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return err
 			}
 			return a.serve(cmd.Context(), cfg)
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "configuration `FILE`, YAML or JSON (KTRDR_CONFIG)")
+	cmd.Flags().String("config", "", "configuration `FILE`, YAML or JSON (KTRDR_CONFIG)")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json")
 	for _, s := range backend.Settings() {
 		if s.Flag == "" || s.Flag == "data" { // data belongs to every command
@@ -112,7 +112,7 @@ func settingsHelp() string {
 
 func (a *app) checklist(w io.Writer, s backend.Announcement) {
 	p := a.palette()
-	done := func(what, detail string) { fmt.Fprintf(w, "%s %-9s %s\n", p.good("✔"), what, plain(detail)) }
+	done := func(what, detail string) { fmt.Fprintf(w, "%s %-9s %s\n", p.Good("✔"), what, term.Plain(detail)) }
 	done("data", s.Data)
 	done("database", fmt.Sprintf("%s %s at %s", s.Store.Kind, s.Store.Version, s.Store.Location))
 	done("schema", fmt.Sprintf("version %d", s.Store.Schema))
@@ -132,14 +132,38 @@ func (a *app) checklist(w io.Writer, s backend.Announcement) {
 		done("token", s.Token)
 	}
 	for _, warning := range s.Warnings {
-		fmt.Fprintf(w, "%s %s\n", p.bad("⚠"), plain(warning))
+		fmt.Fprintf(w, "%s %s\n", p.Bad("⚠"), term.Plain(warning))
 	}
 	if n := len(s.Requeued); n > 0 {
-		fmt.Fprintf(w, "%s %s ran in a backend that died without a stop; each runs next in a child process:\n", p.bad("⚠"),
+		fmt.Fprintf(w, "%s %s ran in a backend that died without a stop; each runs next in a child process:\n", p.Bad("⚠"),
 			text.Counted(n, "operation"))
 		for _, id := range s.Requeued {
 			fmt.Fprintf(w, "    %s\n", id)
 		}
 	}
 	fmt.Fprintf(w, "→ %s  (try `ktrdr research --follow`; Ctrl-C stops)\n", s.URL)
+}
+
+// newLog makes the logger that c asks for; verbose shows debug lines too.
+func newLog(c backend.Config, verbose bool, out io.Writer) *slog.Logger {
+	level := c.LogLevel
+	if verbose {
+		level = min(level, slog.LevelDebug)
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if c.LogJSON {
+		return slog.New(slog.NewJSONHandler(term.JSONLines(out), opts))
+	}
+	return slog.New(slog.NewTextHandler(out, opts))
+}
+
+// newChild is the command of a child process. People have no use for it.
+func newChild(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: backend.ChildCommand, Short: "Run one operation for the backend that started this process", Hidden: true, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := newLog(backend.Config{LogLevel: slog.LevelWarn}, a.verbose, a.err)
+			return backend.RunChild(cmd.Context(), os.Stdin, a.process(log))
+		},
+	}
 }

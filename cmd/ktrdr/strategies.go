@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,12 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-const strategiesHelp = `List the strategies that can be named, in the order in which a name is looked up:
+const strategiesHelp = `List the strategies that commands accept by name. If two have the same name, the first
+in this order is used:
 
   a file    NAME.yaml in the folder strategies of the data folder; only the backend on
             that folder has it. The lab gets a copy when the backend starts.
@@ -52,60 +57,12 @@ func newStrategies(a *app) *cobra.Command {
 	return cmd
 }
 
-// noSuchPart is what a command with others below it says to a word that is none
-// of them.
-func noSuchPart(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return unknownBelow(cmd, args[0])
-}
-
-// strategyFacts is what is worth knowing about a valid strategy.
-type strategyFacts struct {
-	Name        string             `json:"name"`
-	Description string             `json:"description,omitempty"`
-	Hash        string             `json:"hash"`
-	Symbols     []string           `json:"symbols"`
-	Timeframes  []market.Timeframe `json:"timeframes"`
-	Base        market.Timeframe   `json:"base_timeframe"`
-	Model       strategy.ModelType `json:"model"`
-	Labels      string             `json:"labels"`
-	Output      string             `json:"output"`
-	Features    []string           `json:"features"`
-	Weights     int                `json:"weights"`
-	WarmUp      int                `json:"warm_up"` // base bars before every input has a value
-
-	// What a training on 50,000 base bars of each symbol takes, about.
-	Memory int64   `json:"memory_bytes"`
-	CPU    float64 `json:"cpu_seconds"`
-}
-
-// costBars is how many bars the cost of a strategy is told for: eight years of
-// hours.
-const costBars = 50_000
-
-func factsOf(s *strategy.Strategy) *strategyFacts {
-	cost := s.Cost(costBars)
-	f := &strategyFacts{
-		Name: s.Name, Description: s.Description, Hash: fmt.Sprintf("%x", s.Hash()),
-		Symbols: s.Data.Symbols, Timeframes: s.Data.Timeframes, Base: s.Data.Base,
-		Model: s.Model.Type, Labels: string(s.Training.Labels.Source), Output: string(s.Decisions.Output),
-		Weights: cost.Weights, WarmUp: s.WarmUp(), Memory: cost.Memory, CPU: cost.CPU.Seconds(),
-	}
-	for _, id := range s.Features() {
-		f.Features = append(f.Features, string(id))
-	}
-	return f
-}
-
-// listedStrategy is a strategy in the list.
 type listedStrategy struct {
-	Name     string         `json:"name"`
-	From     string         `json:"from"`
-	Valid    bool           `json:"valid"`
-	Error    string         `json:"error,omitempty"`
-	Strategy *strategyFacts `json:"strategy,omitempty"`
+	Name     string               `json:"name"`
+	From     string               `json:"from"`
+	Valid    bool                 `json:"valid"`
+	Error    string               `json:"error,omitempty"`
+	Strategy *local.StrategyFacts `json:"strategy,omitempty"`
 }
 
 func (a *app) listStrategies(cmd *cobra.Command) error {
@@ -115,40 +72,29 @@ func (a *app) listStrategies(cmd *cobra.Command) error {
 	}
 	list := make([]listedStrategy, len(sources))
 	for i, src := range sources {
-		list[i] = listedStrategy{Name: src.name, From: src.from}
-		if src.err != nil {
-			list[i].Error = src.err.Error()
+		list[i] = listedStrategy{Name: src.Name, From: src.From}
+		if src.Err != nil {
+			list[i].Error = src.Err.Error()
 			continue
 		}
-		v := validateText(src.text, src.where())
+		v := local.Validate(src.Text, src.Where())
 		list[i].Valid, list[i].Strategy = v.Valid, v.Strategy
 		if !v.Valid {
-			list[i].Error = text.Counted(len(v.Problems), "problem") + ": see `ktrdr validate " + src.named() + "`"
+			list[i].Error = text.Counted(len(v.Problems), "problem") + ": see `ktrdr validate " + src.Argument() + "`"
 		}
 	}
 	return a.print(list, func(w io.Writer) {
-		table(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", func(row func(...any)) {
+		term.Rows(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", func(row func(...any)) {
 			for _, s := range list {
 				if !s.Valid {
 					row(s.Name, s.From, "-", "-", "-", "not valid: "+s.Error)
 					continue
 				}
 				f := s.Strategy
-				row(s.Name, s.From, f.Model, frames(f.Timeframes), len(f.Features), f.Description)
+				row(s.Name, s.From, f.Model, strings.Join(text.Strings(f.Timeframes), " "), len(f.Features), f.Description)
 			}
 		})
 	})
-}
-
-func frames(list []market.Timeframe) string {
-	var b strings.Builder
-	for i, tf := range list {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(string(tf))
-	}
-	return b.String()
 }
 
 func newStrategiesShow(a *app) *cobra.Command {
@@ -157,7 +103,7 @@ func newStrategiesShow(a *app) *cobra.Command {
 		Use: "show NAME", Short: "Show the features, size and training time of a strategy",
 		Args: exactly(1, "one NAME, or a file"), ValidArgsFunction: a.completeStrategies,
 	}
-	cmd.Flags().BoolVar(&yaml, "yaml", false, "print it with every default spelled out")
+	cmd.Flags().BoolVar(&yaml, "yaml", false, "print the file with every default written out")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := a.parseNamed(cmd, args[0])
@@ -169,32 +115,31 @@ func newStrategiesShow(a *app) *cobra.Command {
 			return err
 		}
 		shown := struct {
-			*strategyFacts
+			*local.StrategyFacts
 			Spelled json.RawMessage `json:"strategy"` // with every default
-		}{factsOf(s), bytes.TrimSpace(s.JSON())}
-		return a.print(shown, func(w io.Writer) { printFacts(w, shown.strategyFacts) })
+		}{local.FactsOf(s), bytes.TrimSpace(s.JSON())}
+		return a.print(shown, func(w io.Writer) { printFacts(w, shown.StrategyFacts) })
 	}
 	return cmd
 }
 
-func printFacts(w io.Writer, f *strategyFacts) {
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %-12s %s\n", name, plain(fmt.Sprintf(format, args...)))
-	}
-	fmt.Fprintln(w, plain(f.Name))
+func printFacts(w io.Writer, f *local.StrategyFacts) {
+	fmt.Fprintln(w, term.Plain(f.Name))
 	if f.Description != "" {
-		line("about", "%s", f.Description)
+		term.Field(w, "about", "%s", f.Description)
 	}
-	line("hash", "%s", f.Hash)
-	line("data", "%s, bars of %s, decides at those of %s", strings.Join(f.Symbols, " "), frames(f.Timeframes), f.Base)
-	line("labels", "%s", f.Labels)
-	line("model", "%s, %d inputs, %d weights, %s", f.Model, len(f.Features), f.Weights, f.Output)
-	line("warm-up", "%d bars of %s", f.WarmUp, f.Base)
+	term.Field(w, "hash", "%s", f.Hash)
+	frames := strings.Join(text.Strings(f.Timeframes), " ")
+	term.Field(w, "data", "%s, bars of %s, decides at those of %s", strings.Join(f.Symbols, " "), frames, f.Base)
+	term.Field(w, "labels", "%s", f.Labels)
+	term.Field(w, "model", "%s, %d inputs, %d weights, %s", f.Model, len(f.Features), f.Weights, f.Output)
+	term.Field(w, "warm-up", "%d bars of %s", f.WarmUp, f.Base)
 	cpu := time.Duration(f.CPU * float64(time.Second))
-	line("cost", "about %s of one core and %s of memory, for %d bars of each symbol", brief(cpu), bytesText(f.Memory), costBars)
-	line("features", "")
+	term.Field(w, "cost", "about %s of one core and %s of memory, for %d bars of each symbol", term.Brief(cpu), term.Bytes(f.Memory),
+		local.CostBars)
+	term.Field(w, "features", "")
 	for _, name := range f.Features {
-		fmt.Fprintln(w, "    "+plain(name))
+		fmt.Fprintln(w, "    "+term.Plain(name))
 	}
 }
 
@@ -216,4 +161,64 @@ func newStrategiesExample(a *app) *cobra.Command {
 			return usagef("there is no example %q; %s", args[0], text.Choices(args[0], names))
 		},
 	}
+}
+
+func (a *app) strategySources(cmd *cobra.Command) ([]local.StrategySource, error) {
+	files, err := a.strategyFiles()
+	if err != nil {
+		return nil, err
+	}
+	var documents []ktrdr.Document
+	err = a.withLab(cmd, func(l *local.Lab) (err error) {
+		documents, err = l.Library.Strategies(cmd.Context())
+		return err
+	})
+	if err != nil && !errors.Is(err, market.ErrNoData) {
+		return nil, err
+	}
+	return local.Strategies(files, documents), nil
+}
+
+func (a *app) strategyFiles() ([]local.StrategySource, error) {
+	if a.dataDir() == "" {
+		return nil, nil
+	}
+	return local.StrategyFiles(a.dataDir())
+}
+
+// parseNamed finds a strategy by its name, or reads it from a file, and parses it.
+// Warnings are printed as they are found, on standard error.
+func (a *app) parseNamed(cmd *cobra.Command, name string) (*strategy.Strategy, error) {
+	src := local.StrategySource{Name: name, From: name}
+	var err error
+	if local.IsStrategyFile(name) {
+		src.Text, err = local.ReadStrategy(name)
+	} else {
+		var list []local.StrategySource
+		if list, err = a.strategySources(cmd); err == nil {
+			src, err = local.FindStrategy(list, name)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, warnings, err := strategy.Parse(src.Text, src.Where())
+	for _, x := range warnings {
+		fmt.Fprintln(a.err, "warning:", term.Plain(x.String()))
+	}
+	return s, err
+}
+
+func (a *app) completeStrategies(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, _ := a.strategySources(cmd) // shell completion shows no errors
+	var offers []string
+	for _, s := range list {
+		if strings.HasPrefix(s.Name, typed) {
+			offers = append(offers, s.Name)
+		}
+	}
+	return offers, cobra.ShellCompDirectiveDefault // a file will do too
 }

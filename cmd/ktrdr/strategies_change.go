@@ -12,8 +12,11 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -22,7 +25,7 @@ lab can use it, and a backup contains it. An existing strategy is replaced only 
 --replace. Earlier operations keep the text that they started with.`
 
 func newStrategiesAdd(a *app) *cobra.Command {
-	var n jobs.NewStrategy
+	var n library.NewStrategy
 	cmd := &cobra.Command{
 		Use: "add FILE", Short: "Add a strategy to the lab, for every backend", Long: addStrategyHelp,
 		Args: exactly(1, "one FILE with a strategy"),
@@ -31,28 +34,24 @@ func newStrategiesAdd(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&n.Replace, "replace", false, "replace a strategy with the same name")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		text, err := strategyText(args[0])
+		text, err := local.ReadStrategy(args[0])
 		if err != nil {
 			return err
 		}
 		n.Text, n.Source = string(text), filepath.Base(args[0])
 		var added jobs.Strategy
-		err = a.withNewLedger(cmd, func(l *ledger) (err error) {
-			added, err = l.library.AddStrategy(cmd.Context(), n)
+		err = a.withNewLab(cmd, func(l *local.Lab) (err error) {
+			added, err = l.Library.AddStrategy(cmd.Context(), n)
 			return err
 		})
-		if err != nil {
-			return err
-		}
-		return a.print(changedStrategy{added.Name, ofLab}, func(w io.Writer) {
-			fmt.Fprintf(w, "%s added to the lab\n", plain(added.Name))
+		return a.show(changedStrategy{added.Name, local.FromLab}, err, func(w io.Writer) {
+			fmt.Fprintf(w, "%s added to the lab\n", term.Plain(added.Name))
 			a.tellFile(w, added.Name)
 		})
 	}
 	return cmd
 }
 
-// changedStrategy is a strategy that a command has changed.
 type changedStrategy struct {
 	Name string `json:"name"`
 	From string `json:"from"`
@@ -61,9 +60,9 @@ type changedStrategy struct {
 // tellFile says that a file of the data folder comes before the lab's strategy.
 func (a *app) tellFile(w io.Writer, name string) {
 	for _, ext := range []string{".yaml", ".yml"} {
-		file := filepath.Join(a.dataDir(), strategiesFolder, name+ext)
+		file := filepath.Join(a.dataDir(), local.StrategiesFolder, name+ext)
 		if _, err := os.Stat(file); err == nil && a.dataDir() != "" {
-			fmt.Fprintf(w, "  → %s has the same name: the backend on that folder uses the file\n", plain(file))
+			fmt.Fprintf(w, "  → %s has the same name: the backend on that folder uses the file\n", term.Plain(file))
 		}
 	}
 }
@@ -75,15 +74,12 @@ func newStrategiesDelete(a *app) *cobra.Command {
 	}
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := a.withLedger(cmd, func(l *ledger) error { return unknownName(l.library.DeleteStrategy(cmd.Context(), args[0])) })
+		err := a.withLab(cmd, func(l *local.Lab) error { return unknownName(l.Library.DeleteStrategy(cmd.Context(), args[0])) })
 		if errors.Is(err, market.ErrNoData) {
 			err = fmt.Errorf("there is no lab yet, and so no strategy %q to delete", args[0])
 		}
-		if err != nil {
-			return err
-		}
-		return a.print(changedStrategy{args[0], ofLab}, func(w io.Writer) {
-			fmt.Fprintf(w, "%s deleted from the lab\n", plain(args[0]))
+		return a.show(changedStrategy{args[0], local.FromLab}, err, func(w io.Writer) {
+			fmt.Fprintf(w, "%s deleted from the lab\n", term.Plain(args[0]))
 			a.tellFile(w, args[0])
 		})
 	}
@@ -116,8 +112,8 @@ func newInstruments(a *app) *cobra.Command {
 		if err != nil {
 			return named.Trouble(err)
 		}
-		err = a.withNewLedger(cmd, func(l *ledger) error {
-			return l.library.SetInstruments(cmd.Context(), instrument.FileName, string(content), filepath.Base(args[0]))
+		err = a.withNewLab(cmd, func(l *local.Lab) error {
+			return l.Library.SetInstruments(cmd.Context(), instrument.FileName, string(content), filepath.Base(args[0]))
 		})
 		if err != nil {
 			return err
@@ -126,7 +122,7 @@ func newInstruments(a *app) *cobra.Command {
 		return nil
 	}
 	remove.RunE = func(cmd *cobra.Command, _ []string) error {
-		err := a.withLedger(cmd, func(l *ledger) error { return l.library.DeleteInstruments(cmd.Context(), instrument.FileName) })
+		err := a.withLab(cmd, func(l *local.Lab) error { return l.Library.DeleteInstruments(cmd.Context(), instrument.FileName) })
 		if errors.Is(err, market.ErrNoData) {
 			err = ktrdr.Errorf(ktrdr.CodeNotFound, "the lab has no file of instruments")
 		}
@@ -149,8 +145,8 @@ func (a *app) showInstruments(cmd *cobra.Command) error {
 	if b, err := os.ReadFile(filepath.Join(cfg.Data, instrument.FileName)); err == nil {
 		from, text = filepath.Join(cfg.Data, instrument.FileName), string(b)
 	} else {
-		err := a.withLedger(cmd, func(l *ledger) error {
-			d, err := l.library.Instruments(cmd.Context(), instrument.FileName)
+		err := a.withLab(cmd, func(l *local.Lab) error {
+			d, err := l.Library.Instruments(cmd.Context(), instrument.FileName)
 			from, text = "the lab", d.Content
 			return err
 		})
@@ -164,5 +160,5 @@ func (a *app) showInstruments(cmd *cobra.Command) error {
 	return a.print(struct {
 		From string `json:"from"`
 		Text string `json:"instruments_yaml"`
-	}{from, text}, func(w io.Writer) { fmt.Fprintf(w, "# from %s\n%s", plain(from), text) })
+	}{from, text}, func(w io.Writer) { fmt.Fprintf(w, "# from %s\n%s", term.Plain(from), text) })
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 func newToken(a *app) *cobra.Command {
@@ -21,15 +23,12 @@ func newTokenCreate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Make a token; it is shown once",
 		Args: exactly(1, "one NAME, to know the token by"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			if scopes := []string{string(ktrdr.ScopeAdmin), string(ktrdr.ScopeWorker), string(ktrdr.ScopeRead)}; !slices.Contains(scopes, scope) {
 				return noneSuch("--scope", scope, scopes)
 			}
 			secret, made, err := c.CreateToken(ctx, args[0], ktrdr.Scope(scope))
-			if err != nil {
-				return err
-			}
-			return a.print(httpapi.NewTokenReply{Token: made, Secret: secret.Reveal()}, func(w io.Writer) {
+			return a.show(api.NewTokenReply{Token: made, Secret: secret.Reveal()}, err, func(w io.Writer) {
 				fmt.Fprintln(w, secret.Reveal())
 				fmt.Fprintf(a.err, "This is the only time it is shown. Use it as KTRDR_TOKEN; revoke it with `ktrdr token revoke %s`.\n", made.ID)
 			})
@@ -42,16 +41,11 @@ func newTokenCreate(a *app) *cobra.Command {
 func newTokenList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List tokens, without their secrets", Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			tokens, err := c.Tokens(ctx)
-			if err != nil {
-				return err
-			}
-			return a.print(tokens, func(w io.Writer) {
-				table(w, "TOKEN\tNAME\tSCOPE\tCREATED\tREVOKED", func(row func(...any)) {
-					for _, t := range tokens {
-						row(t.ID, t.Name, t.Scope, ago(t.CreatedAt), ago(t.RevokedAt))
-					}
+			return a.show(tokens, err, func(w io.Writer) {
+				term.Table(w, "TOKEN\tNAME\tSCOPE\tCREATED\tREVOKED", tokens, func(t ktrdr.Token) []any {
+					return []any{t.ID, t.Name, t.Scope, term.Ago(t.CreatedAt), term.Ago(t.RevokedAt)}
 				})
 			})
 		}),
@@ -62,18 +56,14 @@ func newTokenRevoke(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke TOKEN", Short: "Revoke a token by its id",
 		Args: exactly(1, "one TOKEN id from `ktrdr token list`"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
-			if err := c.RevokeToken(ctx, args[0]); err != nil {
-				return unknownName(err)
-			}
-			return a.print(revoked{args[0]}, func(w io.Writer) {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+			return a.show(revoked{args[0]}, unknownName(c.RevokeToken(ctx, args[0])), func(w io.Writer) {
 				fmt.Fprintf(w, "%s is revoked; it is refused within seconds.\n", args[0])
 			})
 		}),
 	}
 }
 
-// revoked is what revoke prints as JSON.
 type revoked struct {
 	ID string `json:"token_id"`
 }

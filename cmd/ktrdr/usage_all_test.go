@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // argument is one of a usage line: NAME, [NAME], FILE…, open|closed|auto.
@@ -59,17 +62,44 @@ func TestUsage_EveryCommandRefusesWhatItDoesNotTake(t *testing.T) {
 		}
 		for name, args := range cases {
 			t.Run(path+"/"+name, func(t *testing.T) {
-				var out bytes.Buffer
-				a := &app{out: &out, err: &out, getenv: func(key string) string {
-					return map[string]string{"KTRDR_DATA": data, "KTRDR_URL": "http://127.0.0.1:1", "HOME": data}[key]
-				}}
-				root := newRoot(a)
-				root.SetArgs(args)
-				err := root.ExecuteContext(t.Context())
-				if exitCode(err) != exitUsage || err == nil || !strings.Contains(err.Error(), path) {
-					t.Errorf("`ktrdr %s`: exit code %d, %v; want %d and the command's name", strings.Join(args, " "), exitCode(err), err, exitUsage)
+				code, said := called(t, data, args...)
+				if code != exitUsage || !strings.Contains(said, path) {
+					t.Errorf("`ktrdr %s`: exit code %d, %s; want %d and the command's name", strings.Join(args, " "), code, said, exitUsage)
 				}
 			})
 		}
 	}
+}
+
+// commands are all commands that a user can run, by their path without "ktrdr".
+func commands() map[string]*cobra.Command {
+	all := map[string]*cobra.Command{}
+	var add func(cmd *cobra.Command)
+	add = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				all[strings.TrimPrefix(sub.CommandPath(), "ktrdr ")] = sub
+				add(sub)
+			}
+		}
+	}
+	add(newRoot(&app{getenv: os.Getenv}))
+	return all
+}
+
+// called runs a command in this process, on a data folder and without a server,
+// and returns its exit code and all that it printed.
+func called(t *testing.T, data string, args ...string) (code int, said string) {
+	t.Helper()
+	var out bytes.Buffer
+	a := &app{out: &out, err: &out, getenv: func(key string) string {
+		return map[string]string{"KTRDR_DATA": data, "KTRDR_AUTH": "none", "KTRDR_URL": "http://127.0.0.1:1", "HOME": data}[key]
+	}}
+	root := newRoot(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	if err != nil {
+		a.complain(err)
+	}
+	return exitCode(err), out.String()
 }

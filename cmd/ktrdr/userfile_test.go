@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,27 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ktrdr/ktrdr/strategy"
 )
-
-// commands are all commands that a user can run, by their path without "ktrdr".
-func commands() map[string]*cobra.Command {
-	all := map[string]*cobra.Command{}
-	var add func(cmd *cobra.Command)
-	add = func(cmd *cobra.Command) {
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				all[strings.TrimPrefix(sub.CommandPath(), "ktrdr ")] = sub
-				add(sub)
-			}
-		}
-	}
-	add(newRoot(&app{getenv: os.Getenv}))
-	return all
-}
 
 // filesRead are the places where a user names a file to be read: the arguments of a
 // call, with @ for the file.
@@ -55,8 +37,11 @@ var filesWritten = map[string]string{
 // TestFiles_OfUsersAreRefusedInOurWords names a file that is not there, a directory,
 // and a file that may not be read, wherever a file can be named.
 func TestFiles_OfUsersAreRefusedInOurWords(t *testing.T) {
-	l := newLab(t, "KTRDR_AUTH=none")
-	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
+	data := filepath.Join(t.TempDir(), "data")
+	synth := []string{"data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7"}
+	if code, said := called(t, data, synth...); code != exitOK {
+		t.Fatal(said)
+	}
 	inAll := []string{"--ca", "--config"}
 	place := regexp.MustCompile(`FILE|STRATEGY|MODEL`)
 	for path, cmd := range commands() {
@@ -79,8 +64,7 @@ func TestFiles_OfUsersAreRefusedInOurWords(t *testing.T) {
 	dir := t.TempDir()
 	ours := func(t *testing.T, call, at string, says ...string) {
 		t.Helper()
-		a := l.run(strings.Fields(strings.ReplaceAll(call, "@", at))...)
-		text := a.out + a.err
+		code, text := called(t, data, strings.Fields(strings.ReplaceAll(call, "@", at))...)
 		said := false
 		for _, s := range says {
 			said = said || strings.Contains(text, s)
@@ -88,8 +72,8 @@ func TestFiles_OfUsersAreRefusedInOurWords(t *testing.T) {
 		for _, theirs := range []string{"no such file", "open ", "stat ", "read ", "is a directory\n", "permission denied", "mkdir:"} {
 			said = said && !strings.Contains(text, theirs)
 		}
-		if !said || a.code != exitUsage || !strings.Contains(text, at) {
-			t.Errorf("`%s`: exit code %d, want %d and %q with the file's name:\n%s", call, a.code, exitUsage, says, text)
+		if !said || code != exitUsage || !strings.Contains(text, at) {
+			t.Errorf("`%s`: exit code %d, want %d and %q with the file's name:\n%s", call, code, exitUsage, says, text)
 		}
 	}
 	for where, call := range filesRead {
@@ -111,25 +95,5 @@ func TestFiles_OfUsersAreRefusedInOurWords(t *testing.T) {
 			ours(t, call, filepath.Join(dir, "none"), "make it with `mkdir -p")
 			ours(t, strings.ReplaceAll(call, "/below", " --force"), filepath.Join(dir, "folder"), "is a directory; name a file in it")
 		})
-	}
-}
-
-// TestFiles_ThatMayNotBeReadAreRefusedInOurWords is another user than the owner.
-func TestFiles_ThatMayNotBeReadAreRefusedInOurWords(t *testing.T) {
-	dir, err := os.MkdirTemp("", "ktrdr-closed-") // every folder above it can be entered
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	file := filepath.Join(dir, "closed.yaml")
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(file, []byte("x"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	l := newLab(t)
-	for _, call := range []string{"validate", "ops --ca", "serve --config", "restore"} {
-		if said := l.asNobody(append(strings.Fields(call), file)...); !strings.Contains(said, "this user may not read the ") ||
-			strings.Contains(said, "open ") {
-			t.Errorf("%s: %s", call, said)
-		}
 	}
 }

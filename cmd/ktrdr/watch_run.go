@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/backoff"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -38,7 +40,7 @@ type runWatcher struct {
 
 // followRun shows a run until it has ended and returns its outcome as an exit
 // code.
-func (a *app) followRun(ctx context.Context, c *httpapi.Client, id string) error {
+func (a *app) followRun(ctx context.Context, c *client.Client, id string) error {
 	w := &runWatcher{watcher: newWatcher(a, c), run: ktrdr.Run{ID: id}, told: map[ktrdr.OperationID]research.Phase{}}
 	err := w.watch(ctx)
 	if err == nil {
@@ -49,7 +51,6 @@ func (a *app) followRun(ctx context.Context, c *httpapi.Client, id string) error
 	return err
 }
 
-// rowOrError is what the stream of a run yields.
 type rowOrError struct {
 	run ktrdr.Run
 	err error
@@ -145,12 +146,7 @@ func (w *runWatcher) number(r research.Active) int {
 }
 
 func (w *runWatcher) tellEnd(r research.Active, op ktrdr.Operation) {
-	result := resultOf(op)
-	said := result.StrategyName + ": " + verdictOf(result)
-	if op.ErrorMessage != "" {
-		said = op.ErrorMessage
-	}
-	line := fmt.Sprintf("%s  %4d  %-11s %s", time.Now().Format(time.TimeOnly), w.number(r), op.Status, plain(said))
+	line := fmt.Sprintf("%s  %4d  %-11s %s", time.Now().Format(time.TimeOnly), w.number(r), op.Status, term.Plain(view.Ended(op)))
 	switch {
 	case w.a.json:
 	case w.screen != nil:
@@ -164,12 +160,11 @@ func (w *runWatcher) tellEnd(r research.Active, op ktrdr.Operation) {
 // shownEnds is how many of the last ends are shown below what is active.
 const shownEnds = 6
 
-// show draws the table, or prints what changed as lines.
 func (w *runWatcher) show() {
 	switch {
 	case w.a.json:
 	case w.screen != nil:
-		w.screen.draw(w.lines())
+		w.screen.Draw(w.lines())
 	default:
 		w.printLines()
 	}
@@ -180,7 +175,7 @@ func (w *runWatcher) printLines() {
 	for _, r := range w.inOrder() {
 		if w.told[r.Operation] != r.Phase && r.Phase != research.Idle {
 			w.told[r.Operation] = r.Phase
-			fmt.Fprintf(w.a.out, "%s  %4d  %-11s %s\n", stamp, w.number(r), r.Phase, plain(r.Strategy))
+			fmt.Fprintf(w.a.out, "%s  %4d  %-11s %s\n", stamp, w.number(r), r.Phase, term.Plain(r.Strategy))
 		}
 	}
 	if now := w.progress(); w.run.Ended() > 0 && now != w.counts {
@@ -189,7 +184,6 @@ func (w *runWatcher) printLines() {
 	}
 }
 
-// progress says how the run stands.
 func (w *runWatcher) progress() string {
 	return fmt.Sprintf("%s: %d of %s ended, %s, %s", ktrdr.ShortRun(w.run.ID), w.run.Ended(),
 		text.Counted(w.run.Created, "research", "researches"),
@@ -201,27 +195,12 @@ func (w *runWatcher) progress() string {
 func (w *runWatcher) lines() []string {
 	lines := []string{w.progress()}
 	for _, r := range w.inOrder() {
-		lines = append(lines, fmt.Sprintf("%4d %s %-11s %s", w.number(r), bar(partOf(r), 20), r.Phase, plain(r.Strategy)))
+		lines = append(lines, fmt.Sprintf("%4d %s %-11s %s", w.number(r), term.Bar(view.PartOf(r), 20), r.Phase, term.Plain(r.Strategy)))
 	}
 	for _, line := range slices.Backward(w.ended) {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// partOf is how much of a research is done: its phases count alike.
-func partOf(r research.Active) float64 {
-	phases := len(research.Phases) - 2 // the first and the last take no time
-	for i, p := range research.Phases[1 : phases+1] {
-		if p == r.Phase {
-			part := float64(i)
-			if r.Progress != nil {
-				part += min(max(r.Progress.Percentage/100, 0), 1)
-			}
-			return part / float64(phases)
-		}
-	}
-	return 0
 }
 
 // runOutcome is how a run ended, with the best of its researches.
@@ -234,7 +213,6 @@ type runOutcome struct {
 // shownFailures is how many failures are shown at the end of a run.
 const shownFailures = 3
 
-// finish prints the result of the run and turns it into an exit code.
 func (w *runWatcher) finish(ctx context.Context) error {
 	out := runOutcome{Run: w.run}
 	var err error
@@ -257,22 +235,21 @@ func (w *runWatcher) finish(ctx context.Context) error {
 func printOutcome(w io.Writer, out runOutcome) {
 	fmt.Fprintln(w)
 	if len(out.Leaderboard.Rows) > 0 {
-		printLeaderboard(w, out.Leaderboard)
+		report.PrintLeaderboard(w, out.Leaderboard)
 	}
 	for _, op := range out.Failures {
-		fmt.Fprintf(w, "%s failed: %s\n", tail(op.ID), plain(op.ErrorMessage))
+		fmt.Fprintf(w, "%s failed: %s\n", op.ID.Tail(), term.Plain(op.ErrorMessage))
 	}
 	r := out.Run
-	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", ktrdr.ShortRun(r.ID), r.State, runCounts(r), text.Counted(r.Finalists, "finalist"),
+	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", ktrdr.ShortRun(r.ID), r.State, view.RunCounts(r), text.Counted(r.Finalists, "finalist"),
 		text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
 	for _, why := range []string{r.CancelReason, r.GivenUp} {
 		if why != "" {
-			fmt.Fprintf(w, "Reason: %s\n", plain(why))
+			fmt.Fprintf(w, "Reason: %s\n", term.Plain(why))
 		}
 	}
 }
 
-// exit makes an exit code of how a run ended.
 func (out runOutcome) exit() error {
 	switch r := out.Run; {
 	case r.Failed > 0 || r.State == ktrdr.RunGivenUp:

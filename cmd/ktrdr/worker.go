@@ -13,25 +13,30 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-const workerHelp = `Start a worker. It needs the URL of the backend and a token, nothing else. While the
-backend is away it goes on computing, and delivers later. Ctrl-C or SIGTERM stops it
-gracefully: it saves checkpoints and gives its operations back.
+const workerHelp = `Start a worker. It needs the URL of the backend and a token, nothing else:
 
-KTRDR_KERNEL chooses the arithmetic of networks. Every worker computes the same bits,
-with any kernel.
+  ktrdr token create NAME --scope worker                      # where the backend runs
+  KTRDR_TOKEN=ktrdr_… ktrdr worker --url https://HOST:PORT    # on the new machine
 
-Results that are not delivered yet are in the folder of the worker (--data). A new
-worker on the same folder delivers the results of a dead one.`
+If the backend cannot be reached, the worker continues to compute and delivers later.
+Ctrl-C or SIGTERM stops it gracefully: it saves checkpoints and gives its operations
+back. Results that are not delivered yet are in the folder of the worker (--data). If a
+worker died, a new worker on the same folder delivers them.
+
+KTRDR_KERNEL chooses the CPU instructions for networks: avx512, avx2, portable or
+reference. Results are the same bits with each of them.`
 
 type workerFlags struct {
 	types     []string
@@ -47,16 +52,15 @@ func newWorker(a *app) *cobra.Command {
 		Use: "worker", Short: "Start a worker process", Long: workerHelp, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), f) },
 	}
-	cmd.Flags().StringSliceVar(&f.types, "types", nil, "operation `TYPES` to run (default: all that this build can)")
-	cmd.Flags().IntVar(&f.slots, "slots", 1, "operations run at once")
-	cmd.Flags().StringVar(&f.name, "name", "", "`NAME`, for people")
+	cmd.Flags().StringSliceVar(&f.types, "types", nil, "operation `TYPES` to run, such as training (default: all that this binary can run)")
+	cmd.Flags().IntVar(&f.slots, "slots", 1, "number of operations at once")
+	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the worker in tables and logs")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` that holds the token")
-	cmd.Flags().DurationVar(&f.interval, "checkpoint-interval", 0, "between periodic checkpoints (default: as the backend says)")
+	cmd.Flags().DurationVar(&f.interval, "checkpoint-interval", 0, "time between periodic checkpoints (default: the setting of the backend)")
 	notZero(cmd.Flags(), "checkpoint-interval")
 	return cmd
 }
 
-// work runs a worker until ctx ends.
 func (a *app) work(ctx context.Context, f workerFlags) error {
 	backend.Private()
 	kernel, err := backend.KernelNamed(a.getenv("KTRDR_KERNEL"))
@@ -108,7 +112,6 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 	return errors.Join(err, cache.Close())
 }
 
-// workerSaid is what a worker prints at its start.
 type workerSaid struct {
 	ID    ktrdr.WorkerID `json:"worker_id"`
 	URL   string         `json:"url"`
@@ -117,7 +120,6 @@ type workerSaid struct {
 	Slots int            `json:"slots"`
 }
 
-// runners are those of the types asked for.
 func (f workerFlags) runners(k neural.Kernel) (map[ktrdr.Type]worker.Runner, error) {
 	if f.slots < 1 {
 		return nil, usagef("--slots must be 1 or more, not %d", f.slots)
@@ -181,4 +183,53 @@ func (a *app) ofBackend() *app {
 	b := *a
 	b.data = ""
 	return &b
+}
+
+func newWorkers(a *app) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use: "workers", Short: "List the workers that are alive", Args: noArgs,
+		Long: "List the workers that are alive. --all also lists the dead workers of the last day.",
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+			known, err := c.Workers(ctx)
+			if err != nil {
+				return err
+			}
+			workers := known
+			if !all {
+				workers = slices.DeleteFunc(slices.Clone(known), func(w ktrdr.Worker) bool { return !w.Live })
+			}
+			return a.print(workers, func(w io.Writer) { printWorkers(w, workers, len(known)-len(workers)) })
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "also workers that are not alive")
+	return cmd
+}
+
+// printWorkers lists workers, and says how many that are not alive it left out.
+func printWorkers(w io.Writer, workers []ktrdr.Worker, gone int) {
+	if len(workers) == 0 {
+		fmt.Fprintln(w, "No live workers. Start one with `ktrdr worker`, or a backend with `ktrdr serve --workers 2`.")
+	} else {
+		listedWorkers(w, workers)
+	}
+	if gone > 0 {
+		fmt.Fprintf(w, "%s not alive; `ktrdr workers --all` lists them too.\n", text.Counted(gone, "more is", "more are"))
+	}
+}
+
+func listedWorkers(w io.Writer, workers []ktrdr.Worker) {
+	term.Table(w, "WORKER\tNAME\tLIVE\tBUSY\tTYPES\tWHERE\tSEEN", workers, func(wk ktrdr.Worker) []any {
+		live, where := "yes", fmt.Sprintf("%s pid %d", term.Dash(wk.Host), wk.PID)
+		if !wk.Live {
+			live = "no"
+		}
+		if wk.HeldBy != "" {
+			where = "in a backend"
+		}
+		return []any{
+			wk.ID, term.Dash(wk.Name), live, fmt.Sprintf("%d/%d", wk.Running, wk.Slots), strings.Join(text.Strings(wk.Types), ","), where,
+			term.Ago(wk.SeenAt),
+		}
+	})
 }

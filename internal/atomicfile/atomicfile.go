@@ -25,24 +25,24 @@ type File interface {
 	Sync() error
 }
 
-// Step is a point of a write at which a test may end the process.
-type Step int
+// Stage is a point of a write at which a test may end the process.
+type Stage int
 
 // The steps of a write, in order.
 const (
-	Created Step = iota // the temporary file exists and is empty
-	Written             // its content is written, not durable
-	Synced              // its content is durable
-	Renamed             // it has its name, which is not durable
-	Durable             // its name is durable
+	Created Stage = iota // the temporary file exists and is empty
+	Written              // its content is written, not durable
+	Synced               // its content is durable
+	Renamed              // it has its name, which is not durable
+	Durable              // its name is durable
 )
 
 // Write creates a temporary file, fills it, and gives it the name that fill
 // returns. On an error it removes the temporary file. after is called after
 // each step; it may be nil.
-func Write(dir Folder, temp string, fill func(io.Writer) (name string, err error), after func(Step)) error {
+func Write(dir Folder, temp string, fill func(io.Writer) (name string, err error), after func(Stage)) error {
 	if after == nil {
-		after = func(Step) {}
+		after = func(Stage) {}
 	}
 	var name string
 	err := create(dir, temp, func(w io.Writer) (err error) {
@@ -67,10 +67,10 @@ func Write(dir Folder, temp string, fill func(io.Writer) (name string, err error
 // Create creates a file and makes its content durable, but not its name. On an
 // error it removes the file.
 func Create(dir Folder, name string, fill func(io.Writer) error) error {
-	return create(dir, name, fill, func(Step) {})
+	return create(dir, name, fill, func(Stage) {})
 }
 
-func create(dir Folder, name string, fill func(io.Writer) error, after func(Step)) error {
+func create(dir Folder, name string, fill func(io.Writer) error, after func(Stage)) error {
 	f, err := dir.Create(name)
 	if err != nil {
 		return err

@@ -70,11 +70,11 @@ func TestWrite_IsDurableBeforeItHasAName(t *testing.T) {
 	dir := t.TempDir()
 	r := &recorder{}
 	name := filepath.Join(dir, "f")
-	var steps []atomicfile.Step
+	var steps []atomicfile.Stage
 	err := atomicfile.Write(r, filepath.Join(dir, "temp"), func(w io.Writer) (string, error) {
 		_, err := io.WriteString(w, "new")
 		return name, err
-	}, func(s atomicfile.Step) { steps = append(steps, s) })
+	}, func(s atomicfile.Stage) { steps = append(steps, s) })
 	if err != nil {
 		t.Fatal(err)
 	}

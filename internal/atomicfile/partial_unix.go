@@ -22,7 +22,7 @@ const PartialSuffix = ".ktrdr-partial"
 func WriteFile(name string, write func(io.Writer) error) (size int64, err error) {
 	removePartials(filepath.Dir(name))
 	dir := locking{}
-	defer func() { _ = dir.file.Close() }() // after the rename: nobody takes a locked file for a leftover
+	defer func() { _ = dir.file.Close() }() // after the rename: no process takes a locked file for a leftover
 	err = Write(&dir, name+PartialSuffix, func(w io.Writer) (string, error) {
 		err := write(w)
 		if err == nil {
@@ -70,14 +70,14 @@ func createPartial(name string) (*os.File, error) {
 			err = fs.ErrNotExist
 		}
 	}
-	if err != nil { // somebody took it for a leftover in the moment before it was locked
+	if err != nil { // another process took it for a leftover in the moment before it was locked
 		return nil, errors.Join(fmt.Errorf("%s is being written by another process too: %w; try again", name, err), f.Close())
 	}
 	return f, nil
 }
 
-// removePartials removes what killed writers left in a folder. What cannot be
-// removed is in nobody's way.
+// removePartials removes what killed writers left in a folder. A file that cannot
+// be removed does no harm.
 func removePartials(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

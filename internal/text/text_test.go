@@ -81,7 +81,7 @@ func TestList_HasAWordBeforeTheLast(t *testing.T) {
 	}
 }
 
-func TestCut_EndsAtAWholeCharacter(t *testing.T) {
+func TestCut_CutsNoCharacter(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		most int

@@ -3,6 +3,7 @@ package text
 import (
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Counted is a number and its noun: 1 row, 2 rows. A plural that does not end
@@ -17,14 +18,17 @@ func Counted(n int, one string, plural ...string) string {
 	return strconv.Itoa(n) + " " + one + "s"
 }
 
-// Strings converts a list to strings.
-func Strings[T ~string](list []T) []string {
-	all := make([]string, len(list))
+// Map is what name makes of each of a list.
+func Map[T any](list []T, name func(T) string) []string {
+	out := make([]string, len(list))
 	for i, x := range list {
-		all[i] = string(x)
+		out[i] = name(x)
 	}
-	return all
+	return out
 }
+
+// Strings converts a list to strings.
+func Strings[T ~string](list []T) []string { return Map(list, func(x T) string { return string(x) }) }
 
 // Join is a list as text: a, b, c.
 func Join[T ~string](list []T) string { return strings.Join(Strings(list), ", ") }
@@ -37,3 +41,6 @@ func List[T ~string](list []T, word string) string {
 	}
 	return Join(list[:last]) + " " + word + " " + string(list[last])
 }
+
+// Minute is an instant in Unix seconds as text, in UTC.
+func Minute(seconds int64) string { return time.Unix(seconds, 0).UTC().Format("2006-01-02 15:04") }

@@ -87,7 +87,7 @@ func findBinaries() (string, error) {
 	return "", errMissing
 }
 
-// serverUser returns whom to run the server as: PostgreSQL refuses root, so
+// serverUser returns the user to run the server as: PostgreSQL refuses root, so
 // root becomes the user postgres. Nil means as we are.
 func serverUser() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
@@ -134,7 +134,7 @@ func (c *Cluster) url(database string) string {
 	return fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/%s?sslmode=disable", c.password, c.port, database)
 }
 
-// start runs the server until it accepts connections. Somebody else may take
+// start runs the server until it accepts connections. Another program may take
 // the free port between finding and using it, so a server that ends at once
 // gets another; a restarted cluster keeps its own, because clients know it.
 func (c *Cluster) start() error {
@@ -226,7 +226,7 @@ func (c *Cluster) logTail() string {
 	return string(bytes.TrimSpace(text[max(0, len(text)-2000):]))
 }
 
-// freePort returns a loopback port that nobody listens on.
+// freePort returns a loopback port that is free.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -102,8 +102,8 @@ func (p *Template) URL(t testing.TB, prepare func(url string) error) string {
 	return c.create(t, `TEMPLATE "`+p.name+`"`)
 }
 
-// fill makes the original. The server copies no database that somebody is
-// connected to, and whoever filled it may not be quite gone.
+// fill makes the original. The server copies no database with open connections, and
+// the connection that filled it may not be closed yet.
 func (p *Template) fill(c *Cluster, prepare func(url string) error) error {
 	p.name = "template_" + rand.Text()
 	if err := c.exec(`CREATE DATABASE "` + p.name + `" ` + empty + c.collation); err != nil {

@@ -1,7 +1,8 @@
 // Command testrun runs `go test -json` with the arguments it is given and
 // prints what a person wants of it: the ordinary closing line of each package,
 // everything a failed test said, and at the end every skipped test with its
-// reason, so that what a machine lacks is never mistaken for what passed.
+// reason, so that what a machine lacks is never mistaken for what passed. While
+// nothing else is printed, a line every ten seconds says what is going on.
 //
 // With KTRDR_SOAK=1 it also prints what passing tests logged: counts and
 // intervals are figures to be read.
@@ -20,8 +21,10 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -45,8 +48,11 @@ func run(ctx context.Context, args []string, requireAll bool, out io.Writer) int
 		fmt.Fprintln(out, "testrun:", err)
 		return 1
 	}
+	fmt.Fprintln(out, "go test: building the tests")
 	r := report{out: out, said: map[test][]string{}, figures: os.Getenv("KTRDR_SOAK") == "1"}
-	r.read(stdout)
+	tick := time.NewTicker(quiet)
+	defer tick.Stop()
+	r.read(stdout, tick.C)
 	code := 0
 	if err := cmd.Wait(); err != nil {
 		code = 1
@@ -77,6 +83,31 @@ type report struct {
 	reasons  []string
 	failures int
 	figures  bool // what passing tests logged is printed too: statistics are
+
+	tests, packages int
+	running         []string // packages, in the order of their start
+	printed         bool     // since the last line of progress
+}
+
+// quiet is how long nothing is printed before a line of progress.
+const quiet = 10 * time.Second
+
+// progress prints how far the tests are, if nothing else was printed lately.
+func (r *report) progress(since time.Duration) {
+	if !r.printed {
+		now := "building the tests"
+		if len(r.running) > 0 {
+			now = "running " + strings.Join(r.running, ", ")
+		}
+		fmt.Fprintf(r.out, "    %v: packages done %d, tests done %d; %s\n", since.Round(time.Second), r.packages, r.tests, now)
+	}
+	r.printed = false
+}
+
+// print prints something of the tests.
+func (r *report) print(text string) {
+	r.printed = true
+	fmt.Fprint(r.out, text)
 }
 
 // tell prints what a passing test logged.
@@ -88,49 +119,82 @@ func (r *report) tell(t test) {
 	}
 }
 
-func (r *report) read(stdout io.Reader) {
-	lines := bufio.NewScanner(stdout)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var e event
-		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			fmt.Fprintln(r.out, lines.Text()) // not ours: pass it on
-			continue
+// read reads what go test says, and prints progress at each tick.
+func (r *report) read(stdout io.Reader, tick <-chan time.Time) {
+	begun, said := time.Now(), make(chan string)
+	go func() {
+		defer close(said)
+		lines := bufio.NewScanner(stdout)
+		lines.Buffer(nil, 16<<20)
+		for lines.Scan() {
+			said <- lines.Text()
 		}
-		r.take(e)
+	}()
+	for {
+		select {
+		case now := <-tick:
+			r.progress(now.Sub(begun))
+		case line, more := <-said:
+			var e event
+			switch {
+			case !more:
+				return
+			case json.Unmarshal([]byte(line), &e) != nil:
+				r.print(line + "\n") // not ours: pass it on
+			default:
+				r.take(e)
+			}
+		}
 	}
 }
 
 func (r *report) take(e event) {
 	t := test{e.Package, e.Test}
 	switch e.Action {
+	case "start":
+		r.running = append(r.running, path.Base(e.Package))
 	case "build-output":
-		fmt.Fprint(r.out, e.Output)
+		r.print(e.Output)
 	case "output":
 		if e.Test == "" {
 			if packageLine(e.Output) {
-				fmt.Fprint(r.out, e.Output)
+				r.print(e.Output)
 			}
 			return
 		}
 		r.said[t] = append(r.said[t], e.Output)
 	case "pass":
+		r.done(e)
 		if r.figures {
 			r.tell(t)
 		}
 		delete(r.said, t)
 	case "fail":
+		r.done(e)
 		if e.Test != "" {
 			r.failures++
-			fmt.Fprint(r.out, strings.Join(r.said[t], ""))
+			r.print(strings.Join(r.said[t], ""))
 		}
 		delete(r.said, t)
 	case "skip":
+		r.done(e)
 		if e.Test != "" {
 			r.skipped = append(r.skipped, t)
 			r.reasons = append(r.reasons, reason(r.said[t]))
 		}
 		delete(r.said, t)
+	}
+}
+
+// done counts what has ended, whatever its result.
+func (r *report) done(e event) {
+	if e.Test != "" {
+		r.tests++
+		return
+	}
+	r.packages++
+	if i := slices.Index(r.running, path.Base(e.Package)); i >= 0 {
+		r.running = slices.Delete(r.running, i, i+1)
 	}
 }
 

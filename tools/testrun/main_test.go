@@ -3,13 +3,14 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func summaryOf(t *testing.T, events string, requireAll bool) (string, report) {
 	t.Helper()
 	var out strings.Builder
 	r := report{out: &out, said: map[test][]string{}}
-	r.read(strings.NewReader(events))
+	r.read(strings.NewReader(events), nil)
 	r.summary(requireAll)
 	return out.String(), r
 }
@@ -64,5 +65,36 @@ func TestReport_NamesButDoesNotRequireWhatIsKeptBesideTheProject(t *testing.T) {
 	}
 	if len(r.reasons) != 1 || required(r.reasons[0]) {
 		t.Errorf("reasons %q are required", r.reasons)
+	}
+}
+
+func TestReport_TellsOfItsProgressWhenNothingElseIsPrinted(t *testing.T) {
+	var out strings.Builder
+	r := report{out: &out, said: map[test][]string{}}
+	said := func() string {
+		defer out.Reset()
+		return out.String()
+	}
+	r.progress(time.Second)
+	if got, want := said(), "    1s: packages done 0, tests done 0; building the tests\n"; got != want {
+		t.Errorf("at first %q, want %q", got, want)
+	}
+	for _, e := range []event{
+		{Action: "start", Package: "x/chaos"},
+		{Action: "start", Package: "x/e2e"},
+		{Action: "pass", Package: "x/e2e", Test: "TestOne"},
+		{Action: "pass", Package: "x/e2e"},
+		{Action: "output", Package: "x/e2e", Output: "ok\n"},
+	} {
+		r.take(e)
+	}
+	said()
+	r.progress(20 * time.Second)
+	if got := said(); got != "" {
+		t.Errorf("after an ok %q, want nothing", got)
+	}
+	r.progress(30 * time.Second)
+	if got, want := said(), "    30s: packages done 1, tests done 1; running chaos\n"; got != want {
+		t.Errorf("later %q, want %q", got, want)
 	}
 }

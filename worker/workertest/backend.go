@@ -17,8 +17,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Backend is a worker.Backend in memory. The zero value is not ready; use New.
-type Backend struct {
+// FakeBackend is a worker.Backend in memory. The zero value is not ready; use New.
+type FakeBackend struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	ops     map[ktrdr.OperationID]*ktrdr.Operation
@@ -52,8 +52,8 @@ type Call struct {
 }
 
 // New makes an empty backend.
-func New() *Backend {
-	return &Backend{
+func New() *FakeBackend {
+	return &FakeBackend{
 		changed: make(chan struct{}), ops: make(map[ktrdr.OperationID]*ktrdr.Operation),
 		history: make(map[ktrdr.OperationID][]ktrdr.StoredCheckpoint), blobs: make(map[ktrdr.Hash][]byte),
 		keys: make(map[string]ktrdr.Claimed), ended: make(map[ktrdr.Claimed]bool), workers: make(map[ktrdr.WorkerID]ktrdr.Worker),
@@ -61,14 +61,14 @@ func New() *Backend {
 }
 
 // Do runs f while no call is under way.
-func (b *Backend) Do(f func()) {
+func (b *FakeBackend) Do(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f()
 }
 
 // carry carries a call out: the hooks, the work, the record.
-func (b *Backend) carry(c Call, work func() error) error {
+func (b *FakeBackend) carry(c Call, work func() error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.Before != nil {
@@ -88,7 +88,7 @@ func (b *Backend) carry(c Call, work func() error) error {
 
 // Calls returns the calls carried out so far that have one of the names, or
 // all of them.
-func (b *Backend) Calls(names ...string) []Call {
+func (b *FakeBackend) Calls(names ...string) []Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var cs []Call
@@ -101,7 +101,7 @@ func (b *Backend) Calls(names ...string) []Call {
 }
 
 // Create adds a PENDING operation.
-func (b *Backend) Create(id ktrdr.OperationID, t ktrdr.Type, spec json.RawMessage) {
+func (b *FakeBackend) Create(id ktrdr.OperationID, t ktrdr.Type, spec json.RawMessage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ops[id] = &ktrdr.Operation{ID: id, Type: t, Status: ktrdr.Pending, Spec: spec}
@@ -110,35 +110,35 @@ func (b *Backend) Create(id ktrdr.OperationID, t ktrdr.Type, spec json.RawMessag
 }
 
 // Operation returns one as it stands.
-func (b *Backend) Operation(id ktrdr.OperationID) ktrdr.Operation {
+func (b *FakeBackend) Operation(id ktrdr.OperationID) ktrdr.Operation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return *b.ops[id]
 }
 
 // SetSpec changes what a later claim is told to do, as no store would.
-func (b *Backend) SetSpec(id ktrdr.OperationID, spec json.RawMessage) {
+func (b *FakeBackend) SetSpec(id ktrdr.OperationID, spec json.RawMessage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ops[id].Spec = spec
 }
 
 // History returns an operation's checkpoints, oldest first.
-func (b *Backend) History(id ktrdr.OperationID) []ktrdr.StoredCheckpoint {
+func (b *FakeBackend) History(id ktrdr.OperationID) []ktrdr.StoredCheckpoint {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.history[id])
 }
 
 // Blobs returns the stored blobs.
-func (b *Backend) Blobs() map[ktrdr.Hash][]byte {
+func (b *FakeBackend) Blobs() map[ktrdr.Hash][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return maps.Clone(b.blobs)
 }
 
 // SetBlob damages a blob, or removes it when data is nil.
-func (b *Backend) SetBlob(h ktrdr.Hash, data []byte) {
+func (b *FakeBackend) SetBlob(h ktrdr.Hash, data []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if data == nil {
@@ -149,7 +149,7 @@ func (b *Backend) SetBlob(h ktrdr.Hash, data []byte) {
 }
 
 // Act does to an operation what a user or a sweep would.
-func (b *Backend) Act(id ktrdr.OperationID, a ktrdr.Act) error {
+func (b *FakeBackend) Act(id ktrdr.OperationID, a ktrdr.Act) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	op := b.ops[id]
@@ -159,7 +159,7 @@ func (b *Backend) Act(id ktrdr.OperationID, a ktrdr.Act) error {
 	return b.step(op, a)
 }
 
-func (b *Backend) step(op *ktrdr.Operation, a ktrdr.Act) error {
+func (b *FakeBackend) step(op *ktrdr.Operation, a ktrdr.Act) error {
 	s, _, err := ktrdr.Step(op.Lifecycle(), a)
 	if err != nil {
 		return err
@@ -170,13 +170,13 @@ func (b *Backend) step(op *ktrdr.Operation, a ktrdr.Act) error {
 	return nil
 }
 
-func (b *Backend) wake() {
+func (b *FakeBackend) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
 // Wait returns the operation once want is true of it, or ctx's error.
-func (b *Backend) Wait(ctx context.Context, id ktrdr.OperationID, want func(ktrdr.Operation) bool) (ktrdr.Operation, error) {
+func (b *FakeBackend) Wait(ctx context.Context, id ktrdr.OperationID, want func(ktrdr.Operation) bool) (ktrdr.Operation, error) {
 	for {
 		b.mu.Lock()
 		op, changed := *b.ops[id], b.changed
@@ -193,7 +193,7 @@ func (b *Backend) Wait(ctx context.Context, id ktrdr.OperationID, want func(ktrd
 }
 
 // PutBlob stores bytes under their hash.
-func (b *Backend) PutBlob(_ context.Context, c ktrdr.Claimed, h ktrdr.Hash, _ int64, r io.Reader) error {
+func (b *FakeBackend) PutBlob(_ context.Context, c ktrdr.Claimed, h ktrdr.Hash, _ int64, r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (b *Backend) PutBlob(_ context.Context, c ktrdr.Claimed, h ktrdr.Hash, _ in
 }
 
 // OpenBlob reads a blob.
-func (b *Backend) OpenBlob(_ context.Context, h ktrdr.Hash) (io.ReadCloser, error) {
+func (b *FakeBackend) OpenBlob(_ context.Context, h ktrdr.Hash) (io.ReadCloser, error) {
 	var data []byte
 	err := b.carry(Call{Name: "OpenBlob", Arg: h}, func() error {
 		var ok bool

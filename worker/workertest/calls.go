@@ -10,7 +10,7 @@ import (
 )
 
 // Register admits a worker.
-func (b *Backend) Register(_ context.Context, r ktrdr.Registration) (ktrdr.Registered, error) {
+func (b *FakeBackend) Register(_ context.Context, r ktrdr.Registration) (ktrdr.Registered, error) {
 	var answer ktrdr.Registered
 	err := b.carry(Call{Name: "Register", Worker: r.Worker.ID, Arg: r}, func() error {
 		b.workers[r.Worker.ID] = r.Worker
@@ -24,7 +24,7 @@ func (b *Backend) Register(_ context.Context, r ktrdr.Registration) (ktrdr.Regis
 }
 
 // report refreshes claims and answers what is cancelled or lost.
-func (b *Backend) report(running []ktrdr.Claimed, write bool) ktrdr.Orders {
+func (b *FakeBackend) report(running []ktrdr.Claimed, write bool) ktrdr.Orders {
 	var o ktrdr.Orders
 	for _, c := range running {
 		op := b.ops[c.Operation]
@@ -43,7 +43,7 @@ func (b *Backend) report(running []ktrdr.Claimed, write bool) ktrdr.Orders {
 }
 
 // Heartbeat refreshes a worker's claims.
-func (b *Backend) Heartbeat(_ context.Context, h ktrdr.Heartbeat) (ktrdr.Orders, error) {
+func (b *FakeBackend) Heartbeat(_ context.Context, h ktrdr.Heartbeat) (ktrdr.Orders, error) {
 	var o ktrdr.Orders
 	err := b.carry(Call{Name: "Heartbeat", Worker: h.Worker, Arg: h}, func() error {
 		if _, ok := b.workers[h.Worker]; !ok {
@@ -56,7 +56,7 @@ func (b *Backend) Heartbeat(_ context.Context, h ktrdr.Heartbeat) (ktrdr.Orders,
 }
 
 // Claim hands out the oldest PENDING operation, waiting for one.
-func (b *Backend) Claim(ctx context.Context, c ktrdr.ClaimRequest) (ktrdr.ClaimReply, error) {
+func (b *FakeBackend) Claim(ctx context.Context, c ktrdr.ClaimRequest) (ktrdr.ClaimReply, error) {
 	over := time.NewTimer(time.Duration(c.Wait * float64(time.Second)))
 	defer over.Stop()
 	for {
@@ -86,7 +86,7 @@ func (b *Backend) Claim(ctx context.Context, c ktrdr.ClaimRequest) (ktrdr.ClaimR
 	}
 }
 
-func (b *Backend) next(key string) *ktrdr.Task {
+func (b *FakeBackend) next(key string) *ktrdr.Task {
 	if c, ok := b.keys[key]; ok {
 		if op := b.ops[c.Operation]; op.Epoch == c.Epoch && op.Status.Live() {
 			return b.task(op)
@@ -103,14 +103,14 @@ func (b *Backend) next(key string) *ktrdr.Task {
 	return nil
 }
 
-func (b *Backend) task(op *ktrdr.Operation) *ktrdr.Task {
+func (b *FakeBackend) task(op *ktrdr.Operation) *ktrdr.Task {
 	return &ktrdr.Task{
 		Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts, Spec: op.Spec,
 		Checkpoint: b.newest(op.ID), Cancel: op.CancelRequested, Inject: b.Inject, InChild: op.BackendDied,
 	}
 }
 
-func (b *Backend) newest(id ktrdr.OperationID) *ktrdr.StoredCheckpoint {
+func (b *FakeBackend) newest(id ktrdr.OperationID) *ktrdr.StoredCheckpoint {
 	h := b.history[id]
 	if len(h) == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (b *Backend) newest(id ktrdr.OperationID) *ktrdr.StoredCheckpoint {
 }
 
 // Progress overwrites an operation's progress.
-func (b *Backend) Progress(_ context.Context, p ktrdr.ProgressReport) error {
+func (b *FakeBackend) Progress(_ context.Context, p ktrdr.ProgressReport) error {
 	return b.carry(Call{Name: "Progress", Operation: p.Operation, Epoch: p.Epoch, Arg: p}, func() error {
 		op := b.ops[p.Operation]
 		if err := b.step(op, ktrdr.Act{Input: ktrdr.Save, Epoch: p.Epoch, Step: p.Progress.StepsCompleted}); err != nil {
@@ -137,7 +137,7 @@ func (b *Backend) Progress(_ context.Context, p ktrdr.ProgressReport) error {
 }
 
 // Checkpoint stores one; the same again stores nothing more.
-func (b *Backend) Checkpoint(_ context.Context, c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error) {
+func (b *FakeBackend) Checkpoint(_ context.Context, c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error) {
 	var info ktrdr.CheckpointInfo
 	err := b.carry(Call{Name: "Checkpoint", Operation: c.Operation, Epoch: c.Epoch, Arg: c}, func() (err error) {
 		info, err = b.store(c)
@@ -146,7 +146,7 @@ func (b *Backend) Checkpoint(_ context.Context, c ktrdr.NewCheckpoint) (ktrdr.Ch
 	return info, err
 }
 
-func (b *Backend) store(c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error) {
+func (b *FakeBackend) store(c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error) {
 	info := ktrdr.CheckpointInfo{ID: ktrdr.CheckpointID(c.Epoch, c.Seq), Type: c.Type, Epoch: c.Epoch, Seq: c.Seq, Step: c.Step}
 	for _, have := range b.history[c.Operation] {
 		if have.ID == info.ID {
@@ -168,7 +168,7 @@ func (b *Backend) store(c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error) {
 }
 
 // SkipCheckpoint forgets the newest checkpoint and returns the one before it.
-func (b *Backend) SkipCheckpoint(_ context.Context, s ktrdr.Skip) (*ktrdr.StoredCheckpoint, error) {
+func (b *FakeBackend) SkipCheckpoint(_ context.Context, s ktrdr.Skip) (*ktrdr.StoredCheckpoint, error) {
 	var before *ktrdr.StoredCheckpoint
 	err := b.carry(Call{Name: "SkipCheckpoint", Operation: s.Operation, Epoch: s.Epoch, Arg: s}, func() error {
 		if err := b.step(b.ops[s.Operation], ktrdr.Act{Input: ktrdr.Save, Epoch: s.Epoch}); err != nil {
@@ -184,7 +184,7 @@ func (b *Backend) SkipCheckpoint(_ context.Context, s ktrdr.Skip) (*ktrdr.Stored
 }
 
 // Finish ends an operation; the same again is answered as the first was.
-func (b *Backend) Finish(_ context.Context, f ktrdr.Finished) error {
+func (b *FakeBackend) Finish(_ context.Context, f ktrdr.Finished) error {
 	return b.carry(Call{Name: "Finish", Operation: f.Operation, Epoch: f.Epoch, Arg: f}, func() error {
 		key := ktrdr.Claimed{Operation: f.Operation, Epoch: f.Epoch}
 		if b.ended[key] {
@@ -209,7 +209,7 @@ func (b *Backend) Finish(_ context.Context, f ktrdr.Finished) error {
 }
 
 // Release gives an operation back.
-func (b *Backend) Release(_ context.Context, r ktrdr.Released) error {
+func (b *FakeBackend) Release(_ context.Context, r ktrdr.Released) error {
 	return b.carry(Call{Name: "Release", Operation: r.Operation, Epoch: r.Epoch, Arg: r}, func() error {
 		op := b.ops[r.Operation]
 		input := ktrdr.Release
@@ -225,7 +225,7 @@ func (b *Backend) Release(_ context.Context, r ktrdr.Released) error {
 }
 
 // Unregister forgets a worker.
-func (b *Backend) Unregister(_ context.Context, id ktrdr.WorkerID) error {
+func (b *FakeBackend) Unregister(_ context.Context, id ktrdr.WorkerID) error {
 	return b.carry(Call{Name: "Unregister", Worker: id}, func() error {
 		delete(b.workers, id)
 		return nil

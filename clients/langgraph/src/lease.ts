@@ -42,7 +42,7 @@ export class Lease {
     this.#timer.unref(); // a program that has nothing else to do may end
   }
 
-  /** Takes a thread's lease; code "conflict" when somebody else has it. */
+  /** Takes a thread's lease; code "conflict" when another holder has it. */
   static async take(client: Client, threadId: string, tenant: { tenant?: string }, options: LeaseOptions): Promise<Lease> {
     const request: Request = {
       ...tenant,

@@ -55,7 +55,7 @@ describe("calls", () => {
     );
   });
 
-  it("end when nobody answers, with a sentence that says what to do", async () => {
+  it("end when no server answers, with a sentence that says what to do", async () => {
     let url = "";
     await against(
       () => undefined,

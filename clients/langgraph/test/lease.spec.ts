@@ -20,7 +20,7 @@ describe("leases", () => {
     await expect(put(mine, next)).rejects.toMatchObject({ code: "stale_epoch" });
   });
 
-  it("fence off whoever held them before", async () => {
+  it("refuse the writes of an earlier holder", async () => {
     const s = saver();
     const before = await s.lease("t", { holder: "me" });
     const after = await s.lease("t", { holder: "me" });

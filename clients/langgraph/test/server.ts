@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { KtrdrSaver, type KtrdrSaverOptions } from "../src/index.js";
 
-/** The server to test against, which whoever runs the tests has started. */
+/** The server to test against, which the Go test has started. */
 export function saver(options: Partial<KtrdrSaverOptions> = {}): KtrdrSaver {
   const url = process.env["KTRDR_URL"];
   if (url === undefined) {

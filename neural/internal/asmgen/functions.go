@@ -5,7 +5,6 @@ import "math"
 // The constants and the order of operations are those of num.Exp32, num.Tanh32
 // and num.Sigmoid32: a test holds the bits together.
 
-// f32 is the operand that reads a float32.
 func (f *file) f32(x float32) string { return f.word(math.Float32bits(x)) }
 
 const (
@@ -59,7 +58,6 @@ func (f *file) expBelow(x reg) {
 	f.free(zero)
 }
 
-// f64 is the operand that reads a float64.
 func (f *file) f64(x float64) string { return f.long(math.Float64bits(x)) }
 
 // pair computes z*a + b.
@@ -149,7 +147,6 @@ func (f *file) atLeast(x reg, bound float32) {
 	f.free(t)
 }
 
-// sigmoid replaces x by 1/(1+exp(-x)).
 func (f *file) sigmoid(x reg) {
 	f.op("VXORPS", f.word(signBit), x, x)
 	f.atMost(x, 88)

@@ -101,7 +101,6 @@ func (f tile) begin() {
 	f.line("%s:", done)
 }
 
-// sums adds the terms.
 func (f tile) sums() {
 	loop, done := f.label("loop"), f.label("end")
 	f.op("MOVQ", "DI", "R12")

@@ -153,7 +153,6 @@ func (f *file) multiply() {
 	f.leave()
 }
 
-// apply writes x = fn(x).
 func (f *file) apply(name string, fn func(x reg)) {
 	f.text("func "+name+"(x *float32, n int)", name, 0, 16)
 	f.flushOn()
@@ -187,7 +186,6 @@ func (f *file) log() {
 	f.op("RET")
 }
 
-// grads writes d *= f'(x) from y = f(x).
 func (f *file) grads() {
 	begin := func(name, more string, args int) {
 		f.text("func "+name+"(d, y *float32, n int"+more+")", name, 0, args)

@@ -22,7 +22,6 @@ func main() {
 	}
 }
 
-// files are the names and texts of what is generated.
 func files() map[string]string {
 	avx2, avx512, rest := newFile(), newFile(), newFile()
 	avx2.gemm("gemmAVX2", "Y", 32)
@@ -56,7 +55,6 @@ func loops(f *file) {
 	f.constants()
 }
 
-// file is the text of one assembly file.
 type file struct {
 	strings.Builder
 	labels int
@@ -75,7 +73,6 @@ func newFile() *file {
 
 func (f *file) line(format string, args ...any) { fmt.Fprintf(f, format+"\n", args...) }
 
-// op writes one instruction.
 func (f *file) op(name string, operands ...any) {
 	text := make([]string, len(operands))
 	for i, o := range operands {
@@ -91,7 +88,6 @@ func (f *file) text(comment, name string, frame, args int) {
 	f.line("TEXT ·%s(SB), NOSPLIT, $%d-%d", name, 8+frame, args)
 }
 
-// label returns a name that is new in the file.
 func (f *file) label(name string) string {
 	f.labels++
 	return fmt.Sprintf("%s%d", name, f.labels)
@@ -114,12 +110,10 @@ func (f *file) leave() {
 	f.op("RET")
 }
 
-// reg is a vector register.
 type reg int
 
 func (r reg) String() string { return fmt.Sprintf("Y%d", int(r)) }
 
-// take returns a register that nobody uses.
 func (f *file) take() reg {
 	for r := range reg(16) {
 		if !f.used[r] {
@@ -136,13 +130,11 @@ func (f *file) free(rs ...reg) {
 	}
 }
 
-// constant is a vector of four equal 64-bit words in read-only memory.
 type constant struct {
 	name string
 	bits uint64
 }
 
-// constants writes all that were asked for.
 func (f *file) constants() {
 	for _, c := range f.consts {
 		f.line("")

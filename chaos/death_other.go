@@ -1,9 +1,0 @@
-//go:build !linux
-
-package chaos
-
-import "syscall"
-
-// dieWithTest can ask for nothing here: a test that is killed leaves its
-// processes behind.
-func dieWithTest() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,162 @@
+package compute
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
+)
+
+const maxColumns = 512 << 20
+
+// Columns reads a page of what a completed backtest stored. CodeInvalid.
+func (d *Service) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) (jobs.Columns, error) {
+	if op.Type != ktrdr.Backtesting || op.Status != ktrdr.Completed {
+		return jobs.Columns{}, wrong("%s is an operation of type %s that is %s: only a COMPLETED backtest has trades, equity and positions",
+			op.ID, op.Type, op.Status)
+	}
+	if p.Returns && !p.Trades && !p.Equity && !p.Positions && !p.Curve {
+		var r jobs.BacktestResult
+		if err := json.Unmarshal(op.Result, &r); err != nil {
+			return jobs.Columns{}, fmt.Errorf("result of %s: %w", op.ID, err)
+		}
+		if r.Daily != nil { // they are kept of every backtest
+			return withReturns(jobs.Columns{}, r.Daily, p)
+		}
+	}
+	select {
+	case d.decodes <- struct{}{}:
+		defer func() { <-d.decodes }()
+	case <-ctx.Done():
+		return jobs.Columns{}, context.Cause(ctx)
+	}
+	all, seed, err := d.decode(ctx, op)
+	if err != nil {
+		return jobs.Columns{}, err
+	}
+	run := all.Sum
+	first := run.Config.StartBar // nothing happens before
+	c := jobs.Columns{}
+	if p.Trades {
+		for _, t := range part(run.Trades, p) {
+			c.Trades = append(c.Trades, shownTrade(t))
+		}
+		c.More = continues(p, len(run.Trades))
+	}
+	times := part(run.Time[first:], p)
+	if p.Equity || p.Positions {
+		c.More = c.More || continues(p, len(run.Time)-first)
+	}
+	if p.Equity {
+		c.Equity = points(times, part(run.Equity[first:], p))
+	}
+	if p.Positions && len(all.Accounts) == 1 {
+		c.Positions = points(times, part(run.Position[first:], p))
+	}
+	if len(all.Accounts) > 1 && (p.Equity || p.Positions) {
+		c.Accounts = accountColumns(all.Accounts, times, p)
+	}
+	if p.Curve {
+		curve, err := evidence.CurveOf(run, seed)
+		if err != nil {
+			return jobs.Columns{}, fmt.Errorf("%s: %w", op.ID, err)
+		}
+		c.Curve = &curve
+	}
+	if p.Returns {
+		return withReturns(c, dailyOf(run), p)
+	}
+	return c, nil
+}
+
+func withReturns(c jobs.Columns, daily *jobs.Daily, p jobs.Page) (jobs.Columns, error) {
+	if daily == nil {
+		return c, nil
+	}
+	days, err := daily.List()
+	for _, d := range part(days, p) {
+		c.Returns = append(c.Returns, jobs.Point{Time: d.Day, Value: float64(d.Return)})
+	}
+	c.More = c.More || continues(p, len(days))
+	return c, err
+}
+
+// accountColumns are equity and position of every account at the times of a page.
+// Between its bars an account keeps both; after its last it holds nothing.
+func accountColumns(accounts []backtest.Account, times []int64, p jobs.Page) []jobs.AccountColumns {
+	list := make([]jobs.AccountColumns, len(accounts))
+	for k, a := range accounts {
+		c := jobs.AccountColumns{Symbol: a.Symbol}
+		for _, at := range times {
+			i, exact := slices.BinarySearch(a.Time, at)
+			if !exact {
+				i-- // the bar before
+			}
+			equity, position := a.Config.InitialCapital, float32(0)
+			if i >= 0 {
+				equity, position = a.Equity[i], a.Position[i]
+			}
+			if p.Equity {
+				c.Equity = append(c.Equity, jobs.Point{Time: instant(at), Value: equity})
+			}
+			if p.Positions {
+				c.Positions = append(c.Positions, jobs.Point{Time: instant(at), Value: float64(position)})
+			}
+		}
+		list[k] = c
+	}
+	return list
+}
+
+func shownTrade(t backtest.Trade) jobs.Trade {
+	return jobs.Trade{
+		Symbol: t.Symbol, EntryTime: instant(t.EntryTime), ExitTime: instant(t.ExitTime), EntryBar: int(t.EntryBar), ExitBar: int(t.ExitBar),
+		Side: t.Side.String(), Reason: t.Reason.String(), Quantity: t.Quantity, EntryPrice: t.EntryPrice, ExitPrice: t.ExitPrice,
+		Gross: t.Gross, Costs: t.Costs, Net: t.Net, MAE: t.MAE, MFE: t.MFE,
+	}
+}
+
+func points[T float32 | float64](times []int64, values []T) []jobs.Point {
+	list := make([]jobs.Point, len(values))
+	for i, x := range values {
+		list[i] = jobs.Point{Time: instant(times[i]), Value: float64(x)}
+	}
+	return list
+}
+
+func continues(p jobs.Page, n int) bool { return p.From+p.Limit < n }
+
+func part[T any](column []T, p jobs.Page) []T {
+	from := min(p.From, len(column))
+	return column[from:min(from+p.Limit, len(column))]
+}
+
+// decode reads the columns of a backtest. The seed is of its result hash: what is
+// drawn from it is the same whenever it is asked for.
+func (d *Service) decode(ctx context.Context, op ktrdr.Operation) (run *backtest.Portfolio, seed uint64, err error) {
+	var r jobs.BacktestResult
+	if err := json.Unmarshal(op.Result, &r); err != nil {
+		return nil, 0, fmt.Errorf("result of %s: %w", op.ID, err)
+	}
+	a, err := fileOf(op, jobs.BacktestFile)
+	if err != nil {
+		return nil, 0, err
+	}
+	if a.Size > maxColumns {
+		return nil, 0, ktrdr.Errorf(ktrdr.CodeTooLarge, "%s of %s has %d MB, more than is decoded here: download it", a.Name, op.ID, a.Size>>20)
+	}
+	b, err := d.File(ctx, op, jobs.BacktestFile)
+	if err != nil {
+		return nil, 0, err
+	}
+	if run, err = portfolioOf(b, r); err != nil {
+		return nil, 0, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s of %s: %w", a.Name, op.ID, err)
+	}
+	return run, binary.BigEndian.Uint64(r.ResultHash[:]), nil
+}

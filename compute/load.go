@@ -1,0 +1,107 @@
+package compute
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/worker"
+)
+
+// LoadRunner runs imports into a library and assigns each series to its market.
+// It is for workers inside a backend: only those reach the library.
+func LoadRunner(l *library.Library, m *library.Markets) worker.Runner { return loadRunner{l, m} }
+
+type loadRunner struct {
+	library *library.Library
+	markets *library.Markets
+}
+
+// Run imports the file. There is no checkpoint: the result is stored with the
+// bars, and an import that is run again after that answers with it.
+func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+	if result, err := r.Concluded(ctx, t); err != nil || result != nil {
+		return result, err // also where the file cannot be read any more
+	}
+	spec, bars, report, err := readLoad(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return r.store(ctx, t, spec, bars, report)
+}
+
+// Concluded implements worker.Concluder for an import that has stored its bars.
+func (r loadRunner) Concluded(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+	return r.library.ImportResult(ctx, t.Operation)
+}
+
+func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpec, bars *market.Bars,
+	report market.DataReport,
+) (json.RawMessage, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
+	done, err := r.library.Import(ctx, library.Import{
+		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
+		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket},
+		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
+			return json.Marshal(jobs.LoadResult{
+				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
+				Market: done.Market.ID, Reason: done.Reason, Question: done.Question,
+			})
+		}},
+	})
+	return done.Result, err
+}
+
+// readPrices reads a price file: by way of a temporary file, since a Parquet
+// file is read from anywhere in it and may be large. The file loses its name
+// before it is filled, so that it is gone with the process, however that ends.
+func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact,
+	opt market.ImportOptions,
+) (*market.Bars, market.DataReport, error) {
+	r, err := t.Open(ctx, source)
+	if err != nil {
+		return nil, market.DataReport{}, err
+	}
+	defer func() { _ = r.Close() }() // read to its end, where its hash is compared
+	f, err := os.CreateTemp("", "ktrdr-import-")
+	if err != nil {
+		return nil, market.DataReport{}, fmt.Errorf("place for %s: %w", source.Name, err)
+	}
+	defer f.Close()
+	if err = os.Remove(f.Name()); err == nil {
+		_, err = io.Copy(f, r)
+	}
+	if err != nil {
+		return nil, market.DataReport{}, fmt.Errorf("%s: %w", source.Name, err)
+	}
+	fault.Hit(fault.ImportCopied)
+	return market.ReadOpen(ctx, f, opt)
+}
+
+func loaded(done library.Imported, r market.DataReport) string {
+	e, p := done.Entry, done.Placement
+	day := func(t int64) string { return time.Unix(t, 0).UTC().Format(time.DateOnly) }
+	told := fmt.Sprintf("%d bars of %s %s, %s to %s", e.Bars, e.Symbol, e.Timeframe, day(e.First), day(e.Last))
+	if r.Dropped > 0 {
+		told += fmt.Sprintf("; %s left out", text.Counted(r.Dropped, "row"))
+	}
+	if m := done.Merged; m != nil {
+		told += fmt.Sprintf("; %d added, %d changed, %d as before", m.Added, m.Changed, m.Same+m.Kept)
+	}
+	if p.Question != "" {
+		return told + "; market undecided: " + p.Question
+	}
+	return told + "; market " + p.Market.ID + ": " + p.Reason
+}

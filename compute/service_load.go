@@ -1,0 +1,66 @@
+package compute
+
+import (
+	"context"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// DataLoad makes an import of a request. CodeInvalid says what to change.
+func (d *Service) DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Accepted, error) {
+	spec := jobs.LoadSpec{
+		Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise, Mode: jobs.ImportMode(r.Mode), SameMarketAs: r.SameMarketAs,
+		NewMarket: r.NewMarket,
+	}
+	if err := (library.Choice{SameAs: r.SameMarketAs, New: r.NewMarket}).Validate(); err != nil {
+		return jobs.Accepted{}, err
+	}
+	if r.Symbol == "" {
+		return jobs.Accepted{}, wrong("say of which symbol the prices are")
+	}
+	if err := market.CheckSymbol(r.Symbol); err != nil {
+		return jobs.Accepted{}, wrong("%w", err)
+	}
+	if err := jobs.ImportMode(r.Mode).Validate(); err != nil {
+		return jobs.Accepted{}, err
+	}
+	if r.Timeframe != "" {
+		tf, err := market.ParseTimeframe(r.Timeframe)
+		if err != nil {
+			return jobs.Accepted{}, wrong("%w", err)
+		}
+		spec.Timeframe = tf
+	}
+	if err := spec.CheckFormat(); err != nil {
+		return jobs.Accepted{}, wrong("%w", err)
+	}
+	var err error
+	switch {
+	case (r.Path == "") == (r.SHA256 == ""):
+		err = wrong("name the file by exactly one of path (in the data folder) and sha256 (of a blob)")
+	case r.Path != "":
+		spec.Source, err = d.upload(ctx, r.Path)
+	default:
+		spec.Source, err = d.blob(ctx, r.SHA256)
+	}
+	if err != nil {
+		return jobs.Accepted{}, err
+	}
+	op, err := operation(ktrdr.DataLoad, spec, about{Symbols: []string{r.Symbol}})
+	return jobs.Accepted{Operation: op}, err
+}
+
+func (d *Service) blob(ctx context.Context, text string) (ktrdr.Artifact, error) {
+	h, err := ktrdr.ParseHash(text)
+	if err != nil {
+		return ktrdr.Artifact{}, err
+	}
+	info, err := d.cfg.Blobs.Stat(ctx, h)
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		return ktrdr.Artifact{}, wrong("there is no blob %s: upload it first", h)
+	}
+	return ktrdr.Artifact{Name: "upload-" + text[:12], SHA256: h, Size: info.Size}, err
+}

@@ -1,0 +1,62 @@
+package compute
+
+import (
+	"encoding/json"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/jobs"
+)
+
+// Types defines trainings, backtests and imports.
+func Types() ktrdr.Types {
+	return ktrdr.Types{
+		ktrdr.Training: {
+			Spec: ktrdr.SpecOf[jobs.TrainingSpec], Fingerprint: fingerprintTraining, Restart: ktrdr.RestartInChild,
+			Ledger: trained, Route: "POST /api/v1/training/start", Verb: "train",
+		},
+		ktrdr.Backtesting: {
+			Spec: ktrdr.SpecOf[jobs.BacktestSpec], Fingerprint: fingerprintBacktest, Restart: ktrdr.RestartInChild,
+			Ledger: backtested, Columns: jobs.ColumnNames, Route: "POST /api/v1/backtests/start", Verb: "backtest",
+		},
+		ktrdr.DataLoad: {
+			Spec: ktrdr.SpecOf[jobs.LoadSpec], Fingerprint: ktrdr.NoFingerprint, Restart: ktrdr.RestartInChild, Local: true,
+			Route: "POST /api/v1/data/load", Verb: "data import",
+		},
+	}
+}
+
+// trained and backtested tell what the ledger keeps of work that a person started.
+// It is a trial too: a person who tunes a strategy by hand and then researches the
+// best one has tried them all. What cannot be read of a result is left out.
+func trained(op ktrdr.Operation) ktrdr.LedgerEntry {
+	var r jobs.TrainingResult
+	_ = json.Unmarshal(op.Result, &r)
+	return byHand(op, ktrdr.TrialFigures{Strategy: r.Strategy, Hash: r.ResultHash})
+}
+
+func backtested(op ktrdr.Operation) ktrdr.LedgerEntry {
+	var r jobs.BacktestResult
+	_ = json.Unmarshal(op.Result, &r)
+	return byHand(op, ktrdr.TrialFigures{
+		Strategy: r.Strategy, Sharpe: r.Metrics.Sharpe, NetReturn: new(r.Metrics.TotalReturnPct / 100),
+		MaxDrawdown: new(r.Metrics.MaxDrawdownPct / 100), Trades: r.Metrics.TotalTrades, Hash: r.ResultHash,
+	})
+}
+
+// byHand is the entry of an operation without a parent. It ends the look of one that
+// opened a holdout: its figures are the operation's own result, and no claim.
+func byHand(op ktrdr.Operation, f ktrdr.TrialFigures) ktrdr.LedgerEntry {
+	if op.Parent != "" {
+		return ktrdr.LedgerEntry{}
+	}
+	f.Strategy = text.Cut(ktrdr.CleanText(f.Strategy), 400)
+	e := ktrdr.LedgerEntry{Trial: &f}
+	var spec struct {
+		Opens *jobs.Opening `json:"opens"`
+	}
+	if json.Unmarshal(op.Spec, &spec) == nil && spec.Opens != nil {
+		e.Look = &ktrdr.LookResult{Hash: f.Hash}
+	}
+	return e
+}

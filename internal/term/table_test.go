@@ -1,0 +1,80 @@
+package term
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+// TestTable_FitsTheTerminal lays out a table for terminals of every width: no line
+// is wider, the names of rows stay whole as long as they can, and what is left out
+// is said.
+func TestTable_FitsTheTerminal(t *testing.T) {
+	all := [][]string{
+		{"OPERATION", "STATUS", "PROGRESS", "ATTEMPTS", "WORKER", "CREATED", "NOTE", "RESULT"},
+		{
+			"agent_assessment e3779b10", "COMPLETED", "100%", "1", "w_HCMKCRRRE2ZIU3FMMBMYUKJHI5", "47m2s ago", strings.Repeat("a long note ", 20),
+			"no edge",
+		},
+		{"training 4540215f", "RUNNING", "7%", "2", "-", "2s ago", "", "claimed"},
+	}
+	for room := NoCutsBelow; room < 200; room++ {
+		lines := LayOut(all, room)
+		for _, l := range lines {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(l, "\n")); n >= room {
+				t.Fatalf("a line of %d characters on a terminal of %d: %q", n, room, l)
+			}
+		}
+		text := strings.Join(lines, "")
+		if room >= 80 && (!strings.Contains(text, "agent_assessment e3779b10") || !strings.Contains(text, "COMPLETED") ||
+			!strings.Contains(text, "claimed\n")) {
+			t.Errorf("at %d columns the name, the status or the result is cut:\n%s", room, text)
+		}
+		if room >= 40 && !strings.Contains(text, "w_HCMKC") && !strings.Contains(text, "lack of room: WORKER") {
+			t.Errorf("at %d columns nothing says that the worker is left out:\n%s", room, text)
+		}
+	}
+	if text := strings.Join(LayOut(all, 0), ""); !strings.Contains(text, strings.Repeat("a long note ", 19)) ||
+		!strings.Contains(text, "w_HCMKCRRRE2ZIU3FMMBMYUKJHI5") {
+		t.Errorf("without a terminal something is cut:\n%s", text)
+	}
+}
+
+func TestTable_EveryRowHasItsColumns(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 9).Draw(rt, "columns")
+		cell := rapid.StringMatching(`[a-z]{0,30}`)
+		var all [][]string
+		for range rapid.IntRange(1, 5).Draw(rt, "rows") {
+			all = append(all, rapid.SliceOfN(cell, n, n).Draw(rt, "row"))
+		}
+		room := rapid.IntRange(0, 120).Draw(rt, "room")
+		for _, l := range LayOut(all, room) {
+			if room >= NoCutsBelow && utf8.RuneCountInString(l) > room {
+				rt.Fatalf("%d characters on %d columns: %q", utf8.RuneCountInString(l), room, l)
+			}
+		}
+	})
+}
+
+// TestScreen_FollowsTheSizeOfTheTerminal draws more lines than there is room for,
+// then again on a narrower terminal, which has wrapped what was drawn.
+func TestScreen_FollowsTheSizeOfTheTerminal(t *testing.T) {
+	var b bytes.Buffer
+	columns, rows := 20, 4
+	s := Screen{w: &b, size: func(io.Writer) (int, int) { return columns, rows }}
+	s.Draw([]string{"active one", "active two", "ended", "ended", "ended"})
+	if got, want := b.String(), "active one\nactive two\n… 3 more lines\n"; got != want {
+		t.Errorf("drawn %q, want %q: the first lines stay", got, want)
+	}
+	b.Reset()
+	columns, rows = 6, 24
+	s.Draw([]string{"active one"})
+	if got, want := b.String(), "\x1b[7A\x1b[Jacti…\n"; got != want {
+		t.Errorf("drawn %q, want %q: three lines of 10, 10 and 14 take 2, 2 and 3 rows of 6", got, want)
+	}
+}

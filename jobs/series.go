@@ -1,0 +1,68 @@
+package jobs
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// SeriesInfo is a series of the library.
+type SeriesInfo struct {
+	Symbol    string           `json:"symbol"`
+	Timeframe market.Timeframe `json:"timeframe"`
+	Hash      ktrdr.Hash       `json:"hash"`
+	Bars      int              `json:"bars"`
+	First     int64            `json:"first"` // opening of the first bar, Unix seconds
+	Last      int64            `json:"last"`  // opening of the last
+	Size      int64            `json:"size"`  // of the file
+	Origin    ktrdr.BarsOrigin `json:"origin"`
+	Source    string           `json:"source,omitempty"` // the files, the series or the folder that it was made of
+	MadeUp    *bool            `json:"made_up"`          // its bars, or some of them, were made up; null: not known
+	AddedAt   time.Time        `json:"added_at"`
+	Current   bool             `json:"current"`
+
+	File ktrdr.Artifact `json:"-"`
+}
+
+// Pinned names the series for a spec.
+func (e SeriesInfo) Pinned() Bars {
+	return Bars{Symbol: e.Symbol, Timeframe: e.Timeframe, Hash: e.Hash, Artifact: e.File, MadeUp: e.MadeUp}
+}
+
+// String is the series for people.
+func (e SeriesInfo) String() string {
+	return fmt.Sprintf("%s %s, %d bars, %s to %s", e.Symbol, e.Timeframe, e.Bars, text.Minute(e.First), text.Minute(e.Last))
+}
+
+// LibrarySeries is bars of a symbol.
+type LibrarySeries struct {
+	Symbol    string     `json:"symbol"`
+	Timeframe string     `json:"timeframe"`
+	Hash      ktrdr.Hash `json:"bars_hash,omitzero"`
+	Bars      int        `json:"bars"`
+	First     time.Time  `json:"first,omitzero"` // opening of the first bar
+	Last      time.Time  `json:"last,omitzero"`
+	Size      int64      `json:"size"`              // of its file, in bytes
+	Origin    string     `json:"origin,omitempty"`  // file, synth, resample, rename, or folder of an earlier version
+	Source    string     `json:"source,omitempty"`  // the files, the series or the folder that it was made of
+	MadeUp    *bool      `json:"made_up"`           // its bars, or some of them, were made up; null: not known
+	AddedAt   time.Time  `json:"added_at,omitzero"` // when it became current
+	Problem   string     `json:"problem,omitempty"` // why it cannot be read; the rest is then unknown
+
+	Market         string    `json:"market,omitempty"`          // empty while it is undecided
+	MarketReason   string    `json:"market_reason,omitempty"`   // why it belongs there
+	MarketQuestion string    `json:"market_question,omitempty"` // what the user must decide, and how
+	HoldoutFrom    time.Time `json:"holdout_from,omitzero"`     // of the market; bars that close after this are its holdout
+	Trials         int       `json:"trials"`                    // on the market
+	Looks          int       `json:"looks"`                     // at its holdout
+}
+
+// DeletedSeries says what was deleted.
+type DeletedSeries struct {
+	Symbol    string `json:"symbol"`
+	Timeframe string `json:"timeframe"`
+	Series    int    `json:"series_deleted"` // the current one and those that it replaced
+}

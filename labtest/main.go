@@ -1,0 +1,68 @@
+package labtest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+)
+
+// atOnce is how many tests of a package run at once: they wait for other
+// processes more than they compute.
+const atOnce = "4"
+
+// built is the product of this test binary, made when first asked for.
+var built struct {
+	once sync.Once
+	tags string
+	dir  string
+	bin  string
+	err  error
+}
+
+// Main runs the tests of a package, for its TestMain, and returns the code to
+// exit with. The binary is built with the given build tags. Afterwards the
+// binary and the PostgreSQL server of the tests are gone.
+func Main(m *testing.M, tags string) int {
+	flag.Parse()
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	built.tags = tags
+	code := pgtest.Main(m)
+	if err := os.RemoveAll(built.dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// Binary is the path of the product. The first call builds it.
+func Binary(t testing.TB) string {
+	t.Helper()
+	built.once.Do(build)
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.bin
+}
+
+func build() {
+	if built.dir, built.err = os.MkdirTemp("", "ktrdr-built-"); built.err != nil {
+		return
+	}
+	built.bin = filepath.Join(built.dir, "ktrdr")
+	fmt.Fprintln(os.Stderr, "building ktrdr for the tests")
+	//nolint:noctx,gosec // go test's own timeout ends it
+	cmd := exec.Command("go", "build", "-tags", built.tags, "-o", built.bin, "github.com/ktrdr/ktrdr/cmd/ktrdr")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		built.err = fmt.Errorf("build ktrdr: %w\n%s", err, out)
+	}
+}

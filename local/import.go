@@ -1,0 +1,265 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// PriceFile is a file of prices that the user named.
+func PriceFile(name string) backend.UserFile {
+	return backend.UserFile{What: "price file", Name: name, Next: "name a CSV or Parquet file with prices"}
+}
+
+// Target is a file and the series that it is imported as. Without a timeframe the
+// file's times show it.
+type Target struct {
+	File string
+	Name
+}
+
+// Targets says what each file is imported as: what given says, else what the name
+// of the file tells.
+func Targets(files []string, given Name) ([]Target, error) {
+	list := make([]Target, len(files))
+	for i, file := range files {
+		n, ok := NamedSeries(filepath.Base(file))
+		if given.Symbol == "" && !ok {
+			return nil, invalid("the name of %s does not tell the symbol, as EURUSD_1h.csv does: give --symbol", file)
+		}
+		if given.Symbol != "" {
+			n.Symbol = given.Symbol
+		}
+		if given.Timeframe != "" {
+			n.Timeframe = given.Timeframe
+		}
+		list[i] = Target{file, n}
+	}
+	return list, nil
+}
+
+// Imported is the result of one file.
+type Imported struct {
+	File      string            `json:"file"`
+	Symbol    string            `json:"symbol"`
+	Timeframe market.Timeframe  `json:"timeframe"`
+	OK        bool              `json:"ok"`
+	Error     string            `json:"error,omitempty"`
+	Report    market.DataReport `json:"report"`
+	Stored    *StoredSeries     `json:"stored,omitempty"`
+	Replaced  *StoredSeries     `json:"replaced,omitempty"` // what was current before
+	Same      bool              `json:"same,omitempty"`     // the lab had exactly these bars already
+	Files     []Merged          `json:"files,omitempty"`    // of several files of one series, how each was added to those before it
+	Merged    *market.Merged    `json:"merged,omitempty"`   // how all of it was added to the series that was current before
+	Hint      string            `json:"hint,omitempty"`     // what is probably not meant
+
+	Exists bool `json:"-"` // refused: there is such a series, and no flag says what to do with it
+
+	asked   bool   // a flag says which market it belongs to
+	refused bool   // for the findings of the report
+	then    string // the result of a file that was read, where nothing is stored for it
+}
+
+// Merged tells how a file was added to those of the same series before it.
+type Merged struct {
+	File string `json:"file"`
+	market.Merged
+}
+
+// Importer reads files, and stores them where it has a lab.
+type Importer struct {
+	Lab     *Lab
+	Options market.ImportOptions
+	Mode    jobs.ImportMode
+	Choice  library.Choice
+}
+
+// Import imports the files of each series together, in the order of the first of
+// each, and tells of each file. It ends early when ctx does.
+func (im *Importer) Import(ctx context.Context, targets []Target, tell func(Imported)) error {
+	var order []Name
+	groups := map[Name][]Target{}
+	for _, t := range targets {
+		if groups[t.Name] == nil {
+			order = append(order, t.Name)
+		}
+		groups[t.Name] = append(groups[t.Name], t)
+	}
+	for _, n := range order {
+		list := im.group(ctx, groups[n])
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for _, r := range list {
+			tell(r)
+		}
+	}
+	return nil
+}
+
+// group imports files that are said to be of one series. The last result tells
+// of what was stored. When one file is refused, nothing is stored.
+func (im *Importer) group(ctx context.Context, files []Target) []Imported {
+	var all *market.Bars
+	var how []Merged
+	var names []string
+	results := make([]Imported, 0, len(files))
+	wrong := ""
+	for _, t := range files {
+		r, b := im.read(ctx, t)
+		if b != nil && all != nil {
+			joined, m, err := market.Merge(all, b)
+			if err == nil {
+				all, how = joined, append(how, Merged{t.File, m})
+			} else {
+				r.OK, r.Error = false, t.File+": "+err.Error()
+			}
+		} else if b != nil {
+			all = b
+		}
+		if !r.OK && wrong == "" {
+			wrong = t.File
+		}
+		names, results = append(names, filepath.Base(t.File)), append(results, r)
+	}
+	if im.Lab == nil || ctx.Err() != nil {
+		return results
+	}
+	last := &results[len(results)-1]
+	if wrong != "" {
+		for i := range results {
+			if r := &results[i]; r.OK {
+				r.OK, r.Error = false, fmt.Sprintf("%s: nothing of %s %s was imported, because %s was refused", r.File, r.Symbol, r.Timeframe, wrong)
+			}
+		}
+		return results
+	}
+	last.Files = how
+	if err := im.store(ctx, all, strings.Join(names, ", "), last); err != nil {
+		_, last.refused = errors.AsType[*market.InvalidError](err)
+		last.OK, last.Error = false, err.Error()
+		if im.Mode == jobs.ImportNew && ktrdr.CodeOf(err) == ktrdr.CodeConflict {
+			_, err := im.Lab.Library.Info(ctx, all.Symbol, all.Timeframe)
+			last.Exists = err == nil
+		}
+	}
+	return results
+}
+
+// read reads one file; nil bars when it is refused.
+func (im *Importer) read(ctx context.Context, t Target) (Imported, *market.Bars) {
+	r := Imported{File: t.File, Symbol: t.Symbol, Timeframe: t.Timeframe, asked: im.Choice != library.Choice{}}
+	opt := im.Options
+	opt.Symbol, opt.Timeframe = t.Symbol, t.Timeframe
+	b, rep, err := market.ReadFile(ctx, t.File, opt)
+	r.Report = rep
+	if err != nil {
+		_, r.refused = errors.AsType[*market.InvalidError](err)
+		r.Error = PriceFile(t.File).Trouble(err).Error()
+		return r, nil
+	}
+	r.OK, r.Timeframe, r.Hint, r.then = true, b.Timeframe, points(b), "; it is merged with the next file"
+	if im.Lab == nil {
+		r.then = "; nothing was imported"
+	}
+	return r, b
+}
+
+// pair is the name of a currency in another.
+var pair = regexp.MustCompile(`^[A-Z]{6}$`)
+
+// points says so when the prices of a pair look like points: no currency that
+// is quoted this way is worth ten thousand of another.
+func points(b *market.Bars) string {
+	const many = 10_000
+	if !pair.MatchString(b.Symbol) || b.Len() == 0 || b.Close[b.Len()-1] <= many {
+		return ""
+	}
+	return fmt.Sprintf("the last price is %v: if prices are points, import it again with --replace --divide 100000 (1000 for the yen)",
+		b.Close[b.Len()-1])
+}
+
+func (im *Importer) store(ctx context.Context, b *market.Bars, source string, r *Imported) error {
+	done, err := im.Lab.Library.Import(ctx, library.Import{
+		Bars: b, Mode: im.Mode, Origin: ktrdr.BarsFromFile, Source: source, MadeUp: new(false),
+		Markets: im.Lab.Markets, Choice: im.Choice,
+	})
+	if err != nil {
+		return err
+	}
+	r.Stored, r.Merged, r.Same = new(SeriesOf(done.Entry).In(done.Placement)), done.Merged, done.Same
+	if done.Replaced != nil {
+		r.Replaced = new(SeriesOf(*done.Replaced))
+	}
+	return nil
+}
+
+// Print prints the result for people; verbose prints all findings and changes.
+func (r Imported) Print(w io.Writer, p term.Palette, verbose bool) {
+	said := r.Error
+	switch {
+	case r.refused:
+		said = fmt.Sprintf("%s: refused: %s in %s", r.File, text.Counted(r.Report.Wrong(), "finding"), text.Counted(r.Report.Rows, "row"))
+	case !r.OK:
+	case r.Stored == nil:
+		said = fmt.Sprintf("%s: %s %s, %d bars%s", r.File, r.Symbol, r.Timeframe, r.Report.Bars, r.then)
+	case r.Same:
+		said = fmt.Sprintf("%s: %s %s, %d bars: the lab has exactly these bars already; nothing changed", r.File, r.Symbol, r.Timeframe,
+			r.Stored.Bars)
+	default:
+		said = fmt.Sprintf("%s: %s %s, %s", r.File, r.Symbol, r.Timeframe, r.Stored.Facts())
+	}
+	fmt.Fprintln(w, p.Mark(r.OK), term.Plain(said))
+	for _, m := range r.Files {
+		printMerged(w, m.File+" was merged with the files before it", &m.Merged, verbose)
+	}
+	if r.Merged != nil {
+		printMerged(w, "added to the series", r.Merged, verbose)
+	}
+	if r.Replaced != nil {
+		fmt.Fprintln(w, "  takes the place of", r.Replaced.Facts())
+	}
+	if r.Stored != nil && (!r.Same || r.asked || r.Stored.Question != "") {
+		fmt.Fprintln(w, " ", term.Plain(r.Stored.Sentence()))
+	}
+	PrintFindings(w, &r.Report, verbose)
+	if r.Hint != "" {
+		fmt.Fprintln(w, "  →", r.Hint)
+	}
+	if r.refused {
+		fmt.Fprintln(w, "  → correct the file, or let --normalise mend what can be mended")
+	}
+}
+
+// printedChanges is how many changed bars are printed without -v.
+const printedChanges = 5
+
+func printMerged(w io.Writer, what string, m *market.Merged, verbose bool) {
+	fmt.Fprintf(w, "  %s: %s, %d as they were, %d changed\n", term.Plain(what), text.Counted(m.Added, "new bar"), m.Same, m.Changed)
+	most := printedChanges
+	if verbose {
+		most = len(m.First)
+	}
+	for _, c := range m.First[:min(most, len(m.First))] {
+		fmt.Fprintln(w, "    "+c.String())
+	}
+	if more := m.Changed - min(most, len(m.First)); more > 0 {
+		fmt.Fprintf(w, "    and %d more; -v shows up to %d\n", more, market.MaxChanges)
+	}
+	if m.Changed > m.Same {
+		fmt.Fprintln(w,
+			"  → most bars that both have differ: are --zone, --divide and the symbol right? `ktrdr data list --all` shows the series before")
+	}
+}

@@ -26,7 +26,7 @@ func (s Storage) Close() error {
 }
 
 // OpenStorage opens what a backend with this configuration uses. It does not
-// make a database where there is none.
+// make a database that is missing.
 func OpenStorage(ctx context.Context, cfg Config) (Storage, error) {
 	if err := RefuseRestoring(cfg.Data); err != nil {
 		return Storage{}, err

@@ -20,7 +20,7 @@ type memo[T any] struct {
 	err  error
 }
 
-// get returns the answer, asking when there is none that is fresh. The question is
+// get returns the answer, asking when no fresh one is kept. The question is
 // for all callers, so the end of one caller's context does not end it.
 func (m *memo[T]) get(ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	m.mu.Lock()

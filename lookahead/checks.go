@@ -95,10 +95,8 @@ func (c *timeChecker) fills(ctx context.Context) (Checked, error) {
 		detail = text.Counted(len(own.Trades), "trade") + ", made whenever an answer rises or falls since the model itself makes few"
 	}
 	if len(own.Trades) == 0 {
-		return Checked{
-			Check: name,
-		}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model",
-			bars.Len())
+		const advice = "use more --bars, another --seed or a trained --model"
+		return Checked{Check: name}, fmt.Errorf("no trade was made in %d bars, so nothing can be said: %s", bars.Len(), advice)
 	}
 	return held(name, detail, backtest.CheckFills(r.run, bars, cuts(own.Config.StartBar, bars.Len())))
 }

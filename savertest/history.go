@@ -66,7 +66,7 @@ var histories = map[string]func(*lab){
 		l.past("", step(3), "ch", "", "w0", "w1", "w2")
 	},
 
-	"LongHistoryIsWhole": func(l *lab) {
+	"LongHistoryIsComplete": func(l *lab) {
 		l.chain("", 150, 5)
 		var want []string
 		for i := 5; i < 149; i++ {

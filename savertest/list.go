@@ -68,7 +68,7 @@ var lists = map[string]func(*lab){
 		same(l, "one thread", len(l.list(thread.Query{Thread: new("t1")})), n/4+1)
 	},
 
-	"TheSameIDInManyThreadsIsListedWhole": func(l *lab) {
+	"TheSameIDInManyThreadsIsListedCompletely": func(l *lab) {
 		for i := range 150 {
 			l.put(point{thread: fmt.Sprintf("t%03d", i), ns: fmt.Sprint(i % 2), id: "same"})
 		}

@@ -219,7 +219,7 @@ var puts = map[string]func(*lab){
 		same(l, "checkpoints of the other tenant", ids(elsewhere.list(thread.Query{})), []string{"1"})
 	},
 
-	"NobodyCanChangeWhatIsStored": func(l *lab) {
+	"NoCallerCanChangeWhatIsStored": func(l *lab) {
 		p := l.request(point{id: "1", versions: `{"a":1}`, news: `{"a":1}`, values: map[string]string{"a": "stored"}, meta: `{"k":1}`})
 		_, err := l.Put(l.ctx(), p)
 		l.must(err)

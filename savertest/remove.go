@@ -62,7 +62,7 @@ var removals = map[string]func(*lab){
 		same(l, "left", l.everything(), []string{"u//1"})
 	},
 
-	"DeleteRunsLeavesTheOthersWhole": func(l *lab) {
+	"DeleteRunsLeavesTheOthersComplete": func(l *lab) {
 		l.forked("t")
 		l.forked("u")
 		l.must(l.DeleteRuns(l.ctx(), l.tenant, []string{"first", "x", "unknown", ""}))
@@ -167,7 +167,7 @@ var removals = map[string]func(*lab){
 		same(l, "left", ids(l.list(thread.Query{})), []string{step(7)})
 	},
 
-	"PruneWholeDeletesTheThreads": func(l *lab) {
+	"PruneOfAllDeletesTheThreads": func(l *lab) {
 		l.forked("t")
 		l.forked("u")
 		l.forked("v")

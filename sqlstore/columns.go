@@ -87,7 +87,7 @@ var operationTable = []column{
 	{name: "claimed_at", field: func(op *operationRow) any { return (*moment)(&op.ClaimedAt) }},
 	{name: "heartbeat_at", field: func(op *operationRow) any { return (*moment)(&op.HeartbeatAt) }},
 	{name: "completed_at", field: func(op *operationRow) any { return (*moment)(&op.CompletedAt) }},
-	// A wait that is over is none, so that no reader must ask for the time.
+	// A wait that is over is read as no wait, so that no reader must ask for the time.
 	{
 		name: "not_before", field: func(op *operationRow) any { return (*moment)(&op.NotBefore) },
 		read: `CASE WHEN not_before > {now} THEN not_before END`,

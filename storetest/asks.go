@@ -13,7 +13,7 @@ func (l *lab) askPlans(want int) {
 }
 
 var asks = map[string]func(*lab){
-	"AskPlansMovesAParentThatWaitsForNobody": func(l *lab) {
+	"AskPlansMovesAParentThatWaitsForNoChild": func(l *lab) {
 		top := l.plant(treeSpec{Children: 1, Gated: true})
 		l.finish(l.claim("w"), ktrdr.Completed)
 		l.askPlans(0)

@@ -151,7 +151,7 @@ var compactions = map[string]func(*lab){
 		same(l, "named", l.refs(), prices+"bmn")
 	},
 
-	"WhatCanBeResumedStaysWhole": func(l *lab) {
+	"WhatCanBeResumedIsNotCompacted": func(l *lab) {
 		root := l.research("r", 0, 0)
 		task := l.claim("w")
 		l.save(task, 1, 1)

@@ -265,7 +265,7 @@ var lists = map[string]func(*lab){
 		}
 	},
 
-	"ListShowsTheWholeOperation": func(l *lab) {
+	"ListShowsTheCompleteOperation": func(l *lab) {
 		op := l.failed()
 		page, err := l.List(l.ctx(), ktrdr.OperationQuery{})
 		l.must(err)

@@ -213,7 +213,7 @@ var queues = map[string]func(*lab){
 		}
 	},
 
-	"NobodyOvertakesWhoWaits": func(l *lab) {
+	"NoOperationOvertakesOneThatWaits": func(l *lab) {
 		first, waits := l.stand(ktrdr.Queue{Limit: 1}), l.stand(ktrdr.Queue{Limit: 1})
 		l.end(first.ID)
 		_, err := l.Create(l.ctx(), queued(ktrdr.Queue{Limit: 1}), ktrdr.IdempotencyKey{})
@@ -297,7 +297,7 @@ var queues = map[string]func(*lab){
 		l.is(waits.ID, ktrdr.Pending)
 	},
 
-	"APlanThatPanicsAtItsTurnHoldsUpNobody": func(l *lab) {
+	"APlanThatPanicsAtItsTurnHoldsUpNoOther": func(l *lab) {
 		first := l.stand(ktrdr.Queue{Limit: 1})
 		n := parentOf(treeSpec{Children: 1, Trouble: "panic", When: ktrdr.WhyCreated})
 		n.Queue = queued(ktrdr.Queue{Limit: 1, Force: true}).Queue
@@ -309,7 +309,7 @@ var queues = map[string]func(*lab){
 		l.is(good.ID, ktrdr.Running)
 	},
 
-	"WhoWaitsInALineIsNobodysOrphan": func(l *lab) {
+	"AnOperationThatWaitsInAQueueIsNoOrphan": func(l *lab) {
 		l.start("b", "i1", keep)
 		l.stand(ktrdr.Queue{Limit: 1})
 		waits := l.stand(ktrdr.Queue{Limit: 1})

@@ -291,7 +291,7 @@ func (l *lab) worker(id ktrdr.WorkerID) ktrdr.Worker {
 }
 
 var badInput = map[string]func(*lab){
-	"CreateRefusesWhatNobodyCouldRun": func(l *lab) {
+	"CreateRefusesWhatNoWorkerCouldRun": func(l *lab) {
 		for what, n := range map[string]ktrdr.NewOperation{
 			"an unknown type":          {Type: "cooking"},
 			"no type":                  {},

@@ -62,7 +62,7 @@ var sweeps = map[string]func(*lab){
 		l.must(err)
 	},
 
-	"SweepFailsAReconcilingOperationThatNobodyReports": func(l *lab) {
+	"SweepFailsAReconcilingOperationThatNoWorkerReports": func(l *lab) {
 		task := l.running()
 		l.start(me.ID, me.Incarnation, keep)
 		l.is(task.Operation, ktrdr.Reconciling)
@@ -100,7 +100,7 @@ var sweeps = map[string]func(*lab){
 		l.is(task.Operation, ktrdr.Running)
 	},
 
-	"SweepNeverJudgesWhatNobodyRuns": func(l *lab) {
+	"SweepNeverJudgesWhatNoWorkerRuns": func(l *lab) {
 		top := l.plant(treeSpec{Children: 1})
 		task := l.claim("w")
 		pending := l.create(ktrdr.NewOperation{})
@@ -133,7 +133,7 @@ var sweeps = map[string]func(*lab){
 		l.eventually("both are late", func() bool { return l.sweep(me.ID, me.Incarnation, late).Potential == 2 })
 	},
 
-	"SweepAsksThePlansOfParentsThatWaitForNobody": func(l *lab) {
+	"SweepAsksThePlansOfParentsThatWaitForNoChild": func(l *lab) {
 		top := l.plant(treeSpec{Children: 1, Gated: true})
 		l.finish(l.claim("w"), ktrdr.Completed)
 		l.sweep(me.ID, me.Incarnation, keep)

@@ -146,7 +146,7 @@ var trees = map[string]func(*lab){
 		}
 	},
 
-	"NobodyButItsPlanWritesAParent": func(l *lab) {
+	"OnlyItsPlanWritesAParent": func(l *lab) {
 		top := l.plant(treeSpec{Children: 1})
 		task := ktrdr.Task{Operation: top.ID, Epoch: top.Epoch}
 		_, err := l.Finish(l.ctx(), ending(task, ktrdr.Completed))

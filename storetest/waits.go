@@ -41,7 +41,7 @@ var waits = map[string]func(*lab){
 		}
 	},
 
-	"WhoWaitsHoldsUpNobody": func(l *lab) {
+	"AnOperationThatWaitsHoldsUpNoOther": func(l *lab) {
 		first := l.create(ktrdr.NewOperation{Priority: 9})
 		l.later(l.claim("w"), time.Hour)
 		second := l.create(ktrdr.NewOperation{})

@@ -8,7 +8,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Lease makes one holder the only writer of a thread. The zero Lease is none.
+// Lease makes one holder the only writer of a thread. The zero Lease means that there is no lease.
 //
 //	free ──lease──▶ held ──renew──▶ held
 //	 ▲               │ └──lease by the same holder──▶ held, with a new token

@@ -99,6 +99,10 @@ var arrows = map[string]rule{
 	"api": {ours: []string{ // the routes, which server and client share
 		".", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
 	}},
+	"chart":  {}, // figures as SVG
+	"page": {ours: []string{ // what browsers see, made from the answers of the API
+		".", "api", "chart", "client", "evidence", "jobs", "market", "report", "research",
+	}},
 	"client": {ours: []string{".", "api", "dummy", "jobs", "research", "report", "agent", "resilience"}},
 	"httpapi": {ours: []string{
 		".", "api", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
@@ -131,7 +135,7 @@ var arrows = map[string]rule{
 	"backend": {
 		ours: []string{
 			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "client", "jobs", "library", "compute", "research",
-			"report", "agent", "llm", "resilience", "instrument", "neural",
+			"report", "agent", "llm", "resilience", "instrument", "neural", "page",
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},

@@ -88,6 +88,8 @@ var (
 		"The best researches: claims first, then by the deflated Sharpe ratio with the number of trials today")
 	Report = get[ReportRequest, report.Report]("/report",
 		"What happened since an instant: researches by outcome, claims, failures, the machine, money")
+	Search = get[ReportRequest, report.Search]("/report/search",
+		"How many strategies reached each stage, and the best so far beside what luck shows")
 	Runs      = get[ktrdr.RunQuery, []ktrdr.Run]("/runs", "Runs, newest first, with the counts of their researches")
 	Run       = get[ByKey, ktrdr.Run]("/runs/{id}", "One run with its request; the id may be shortened as long as it names one run")
 	CancelRun = del[CancelRunRequest, ktrdr.Run]("/runs/{id}",
@@ -159,6 +161,8 @@ var (
 	Degradation = get[None, resilience.DegradationStatus]("/degradation", "How much of its service the system gives, and what is shed")
 	CreateToken = post[NewTokenRequest, NewTokenReply]("/tokens", "Make a token; its secret is in this answer and never again",
 		answers(http.StatusCreated))
+	CreateLink = post[None, Link]("/tokens/link",
+		"Make a link that signs one browser in as the token of this request; it is valid for ten minutes", answers(http.StatusCreated), forReaders)
 	Tokens      = get[None, []ktrdr.Token]("/tokens", "Tokens, without their secrets", func(sp *Spec) { sp.Scopes = nil })
 	RevokeToken = del[ByKey, None]("/tokens/{id}", "Revoke a token")
 	Health      = get[None, ktrdr.Health]("/health", "How things stand; the one route that needs no token",
@@ -173,6 +177,9 @@ var (
 func work[In, Out any](path, summary string, options ...option) Route[In, Out] {
 	return post[In, Out](path, summary, append(options, workers)...)
 }
+
+// forReaders lets tokens that may read call the route too.
+func forReaders(sp *Spec) { sp.Scopes = readers }
 
 func method(name string) option { return func(sp *Spec) { sp.Method = name } }
 

@@ -312,6 +312,12 @@ type NewTokenReply struct {
 	Secret string `json:"token"`
 }
 
+// Link signs one browser in. Its address is that of the server, with this path.
+type Link struct {
+	Path      string    `json:"path"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
 // HistoryRequest asks for changes of breakers.
 type HistoryRequest struct {
 	Name  string `query:"name" doc:"only those of this breaker"`

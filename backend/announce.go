@@ -24,6 +24,7 @@ type Announcement struct {
 	Agents   int             `json:"agents"`
 	Models   []string        `json:"models,omitempty"`
 	Token    string          `json:"token_file,omitempty"`
+	Link     string          `json:"link"` // opens the page, and signs one browser in
 	Warnings []string        `json:"warnings,omitempty"`
 
 	// Requeued are the operations that backends ran when they died. Each runs
@@ -44,10 +45,14 @@ func (b *Backend) Announce(ctx context.Context) (Announcement, error) {
 		Requeued: b.engine.Requeued(),
 	}
 	if b.cfg.NoAuth {
+		said.Link = said.URL + "/"
 		said.Warnings = append(said.Warnings, "every user of this machine may use it (KTRDR_AUTH=none)")
 	} else {
 		var warning string
 		if said.Token, warning, err = b.ensureToken(ctx); err != nil {
+			return said, err
+		}
+		if said.Link, err = b.newLink(ctx, said.Token); err != nil {
 			return said, err
 		}
 		if warning != "" {
@@ -96,6 +101,20 @@ func (b *Backend) ensureToken(ctx context.Context) (name, warning string, err er
 		return "", "", fmt.Errorf("token file: %w", err)
 	}
 	return name, warning, b.store.AddToken(ctx, token)
+}
+
+// newLink makes a link that signs a browser in with the token in a file.
+func (b *Backend) newLink(ctx context.Context, file string) (string, error) {
+	secret, err := ReadToken(file)
+	if err != nil {
+		return "", err
+	}
+	token, err := b.store.TokenByHash(ctx, httpapi.HashToken(secret))
+	if err != nil {
+		return "", err
+	}
+	link, err := httpapi.NewLink(ctx, b.store, token.ID)
+	return b.url() + link.Path, err
 }
 
 // firstToken is the name of the tokens that were made for this data folder's

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
@@ -289,12 +291,8 @@ func (b *Backend) makeServer(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	pages, err := page.New(page.Config{Source: researches.(page.Source), Events: b.engine, Log: b.Log, Version: b.Version})
-	if err != nil {
-		return err
-	}
 	cfg := httpapi.Config{
-		Pages:  pages,
+		Pages:  b.makePages,
 		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
 		Types: Types(), MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.models, b.models.decisions, b.models.spent},
@@ -308,6 +306,20 @@ func (b *Backend) makeServer(context.Context) (err error) {
 	}
 	b.server, err = httpapi.New(cfg) //nolint:contextcheck // a row has the context of its request
 	return err
+}
+
+// makePages makes what browsers see. It reads the API of the server as any other
+// client does.
+func (b *Backend) makePages(transport http.RoundTripper) (httpapi.Pages, error) {
+	lab, err := client.New("http://localhost", "", client.Options{Version: b.Version, Transport: transport})
+	if err != nil {
+		return nil, err
+	}
+	cfg := page.Config{Lab: lab, Sessions: b.store, Events: b.engine, Log: b.Log, Version: b.Version}
+	if b.cfg.NoAuth {
+		cfg.Sessions = nil
+	}
+	return page.New(cfg)
 }
 
 func (b *Backend) readStatements() prometheus.Collector {

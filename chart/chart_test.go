@@ -70,9 +70,9 @@ func TestNumber_HasATrueMinusAndNoNegativeZero(t *testing.T) {
 }
 
 func TestDownsample_KeepsEndsAndExtremes(t *testing.T) {
-	points := make([]Point, 1_000_000)
+	points := make([]XY, 1_000_000)
 	for i := range points {
-		points[i] = Point{float64(i), math.Sin(float64(i) / 1e5)}
+		points[i] = XY{float64(i), math.Sin(float64(i) / 1e5)}
 	}
 	points[333_333].Y = -7 // one bar
 	points[777_777].Y = 9
@@ -81,12 +81,12 @@ func TestDownsample_KeepsEndsAndExtremes(t *testing.T) {
 	if len(got) > 400 || len(got) < 300 {
 		t.Errorf("%d points of a million, want nearly 400", len(got))
 	}
-	for _, want := range []Point{points[0], points[333_333], points[777_777], points[len(points)-1]} {
+	for _, want := range []XY{points[0], points[333_333], points[777_777], points[len(points)-1]} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%v is missing", want)
 		}
 	}
-	if !slices.IsSortedFunc(got, func(a, b Point) int { return int(a.X - b.X) }) {
+	if !slices.IsSortedFunc(got, func(a, b XY) int { return int(a.X - b.X) }) {
 		t.Error("the points are not in order")
 	}
 	if points[500_000].X != 500_000 {
@@ -98,21 +98,21 @@ func TestDownsample_KeepsEndsAndExtremes(t *testing.T) {
 // becomes markup.
 func TestPlot_IsWellFormedAndInert(t *testing.T) {
 	const attack = `"><script>alert(1)</script>&`
-	line := []Point{{0, 1}, {1, math.NaN()}, {2, 2}, {3, 1.5}}
+	line := []XY{{0, 1}, {1, math.NaN()}, {2, 2}, {3, 1.5}}
 	plot := Plot{
 		Label: attack, Unit: attack, X: Scale{Max: 3}, Y: Scale{Min: 0.5, Max: 3}.Logarithmic(),
 		XTicks: []Tick{{0, attack, -1}, {3, attack, 1}},
 		Layers: []Layer{
 			Zone{From: 0, To: 1, Class: "tr", Text: attack, Note: attack},
 			Area{Points: line[2:], Base: 1, Class: "fl"},
-			Area{Points: line[2:], To: []Point{{2, 1}, {3, 1}}, Hatch: true},
+			Area{Points: line[2:], To: []XY{{2, 1}, {3, 1}}, Hatch: true},
 			Line{Points: line, Class: "st"},
 			Line{Points: line[2:], Class: "st", Step: true},
 			Dots{Points: line, Class: "pt"},
 			Vertical{X: 1, Class: "zb"},
-			Span{From: 0, To: 1, Y: 1, Class: "wh"},
+			Horizontal{From: 0, To: 1, Y: 1, Class: "wh"},
 			Text{X: 1, Y: 1, Text: attack},
-			Bars{From: []float64{0}, To: []float64{1}, Y: []float64{2}, Class: func(int) string { return "bar" }},
+			Histogram{From: []float64{0}, To: []float64{1}, Y: []float64{2}, Class: func(int) string { return "bar" }},
 			Candles{Bars: []Candle{{1, 2, 0.6, 1.5}, {1.5, 1.6, 0.7, 0.8}}},
 		},
 	}

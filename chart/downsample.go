@@ -2,22 +2,22 @@ package chart
 
 import "slices"
 
-// Point is one value of a series.
-type Point struct{ X, Y float64 }
+// XY is one value of a series.
+type XY struct{ X, Y float64 }
 
 // Downsample keeps at most n points, but not fewer than 4, of a series that is sorted by X. The first
 // and the last stay, and so do the lowest and the highest of the series and of
 // each stretch: a drawdown that lasted one bar is still drawn. What is not
 // finite is left out.
-func Downsample(points []Point, n int) []Point {
-	all := slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return !finite(p.X) || !finite(p.Y) })
+func Downsample(points []XY, n int) []XY {
+	all := slices.DeleteFunc(slices.Clone(points), func(p XY) bool { return !finite(p.X) || !finite(p.Y) })
 	if n = max(n, 4); len(all) <= n {
 		return all
 	}
 	first, last := all[0], all[len(all)-1]
 	inner := all[1 : len(all)-1]
 	stretches := (n - 2) / 2
-	kept := append(make([]Point, 0, n), first)
+	kept := append(make([]XY, 0, n), first)
 	for i := range stretches {
 		from, to := len(inner)*i/stretches, len(inner)*(i+1)/stretches
 		kept = append(kept, extremes(inner[from:to])...)
@@ -26,7 +26,7 @@ func Downsample(points []Point, n int) []Point {
 }
 
 // extremes are the lowest and the highest of some points, in their order.
-func extremes(points []Point) []Point {
+func extremes(points []XY) []XY {
 	if len(points) == 0 {
 		return nil
 	}
@@ -40,16 +40,16 @@ func extremes(points []Point) []Point {
 		}
 	}
 	if low == high {
-		return []Point{points[low]}
+		return []XY{points[low]}
 	}
-	return []Point{points[min(low, high)], points[max(low, high)]}
+	return []XY{points[min(low, high)], points[max(low, high)]}
 }
 
 // Points joins xs and ys; the shorter one ends it.
-func Points(xs, ys []float64) []Point {
-	points := make([]Point, min(len(xs), len(ys)))
+func Points(xs, ys []float64) []XY {
+	points := make([]XY, min(len(xs), len(ys)))
 	for i := range points {
-		points[i] = Point{xs[i], ys[i]}
+		points[i] = XY{xs[i], ys[i]}
 	}
 	return points
 }

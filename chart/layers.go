@@ -12,7 +12,7 @@ const width = 2000
 
 // Line joins points. It is interrupted where a value is not finite.
 type Line struct {
-	Points []Point
+	Points []XY
 	Class  string
 	Step   bool // horizontal until the next point
 }
@@ -46,9 +46,9 @@ func (c *canvas) path(class, d string) {
 
 // Area is between a line and a level, or between two lines with the same xs.
 type Area struct {
-	Points []Point
+	Points []XY
 	Base   float64 // the level
-	To     []Point // instead of the level
+	To     []XY // instead of the level
 	Class  string
 	Hatch  bool // what luck explains
 }
@@ -59,7 +59,7 @@ func (a Area) draw(c *canvas) {
 	}
 	corners := slices.Clone(a.Points)
 	if a.To == nil {
-		a.To = []Point{{a.Points[0].X, a.Base}, {a.Points[len(a.Points)-1].X, a.Base}}
+		a.To = []XY{{a.Points[0].X, a.Base}, {a.Points[len(a.Points)-1].X, a.Base}}
 	}
 	for _, p := range slices.Backward(a.To) {
 		corners = append(corners, p)
@@ -72,7 +72,7 @@ func (a Area) draw(c *canvas) {
 }
 
 // polygon is a closed path through points, in a drawing of this size.
-func (c *canvas) polygon(points []Point, width, height float64, decimals int) string {
+func (c *canvas) polygon(points []XY, width, height float64, decimals int) string {
 	var d strings.Builder
 	for i, p := range points {
 		pen := "L"
@@ -88,7 +88,7 @@ func (c *canvas) polygon(points []Point, width, height float64, decimals int) st
 // instead of being filled: a pattern inside a stretched drawing would be
 // stretched with it. Equal polygons have equal clips, so that a clip is named by
 // its content.
-func (c *canvas) hatch(points []Point) {
+func (c *canvas) hatch(points []XY) {
 	d := c.polygon(points, 1, 1, 4)
 	h := fnv.New64a()
 	h.Write([]byte(d))
@@ -120,7 +120,7 @@ func (z Zone) draw(c *canvas) {
 
 // Dots are values that are not joined.
 type Dots struct {
-	Points []Point
+	Points []XY
 	Class  string
 	Radius float64 // in pixels; 0 means 2
 }
@@ -150,13 +150,13 @@ func (v Vertical) draw(c *canvas) {
 	c.printf(`<line class="%s" x1="%s" x2="%s" y1="0" y2="%s"/>`, v.Class, x, x, px(c.height))
 }
 
-// Span is a horizontal line between two values of x, such as an error bar.
-type Span struct {
+// Horizontal is a horizontal line between two values of x, such as an error bar.
+type Horizontal struct {
 	From, To, Y float64
 	Class       string
 }
 
-func (s Span) draw(c *canvas) {
+func (s Horizontal) draw(c *canvas) {
 	y := c.down(s.Y)
 	c.printf(`<line class="%s" x1="%s" x2="%s" y1="%s" y2="%s"/>`, s.Class, c.at(s.From), c.at(s.To), y, y)
 }
@@ -175,13 +175,13 @@ func (t Text) draw(c *canvas) {
 		t.Class, c.at(t.X), px(t.DX), c.down(t.Y), px(t.DY), anchor(t.Edge), template.HTMLEscapeString(t.Text))
 }
 
-// Bars are rectangles from the level of 0, each between two values of x.
-type Bars struct {
+// Histogram are rectangles from the level of 0, each between two values of x.
+type Histogram struct {
 	From, To, Y []float64
 	Class       func(i int) string
 }
 
-func (b Bars) draw(c *canvas) {
+func (b Histogram) draw(c *canvas) {
 	base := (1 - c.y.At(0)) * c.height
 	for i, y := range b.Y {
 		top := (1 - c.y.At(y)) * c.height

@@ -39,6 +39,10 @@ type Options struct {
 	CAFile  string        // PEM of the authority that signed the server's certificate, when it is not a public one
 	Timeout time.Duration // of an ordinary call; 0 means 30 s
 	Version string        // sent as User-Agent
+
+	// Transport sends the requests instead of a connection: that of a server in
+	// the same process.
+	Transport http.RoundTripper
 }
 
 // Client calls a server. It is safe for concurrent use.
@@ -56,17 +60,8 @@ func New(base string, token ktrdr.Secret, o Options) (*Client, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a server's address; give one like http://127.0.0.1:8000", base)
 	}
-	transport := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   10 * time.Second,
-		MaxIdleConnsPerHost:   32,
-		IdleConnTimeout:       90 * time.Second,
-		ExpectContinueTimeout: 2 * time.Second,
-		ForceAttemptHTTP2:     true,
-	}
-	if o.CAFile != "" {
-		if transport.TLSClientConfig, err = trusting(o.CAFile); err != nil {
+	if o.Transport == nil {
+		if o.Transport, err = connecting(o.CAFile); err != nil {
 			return nil, err
 		}
 	}
@@ -76,11 +71,30 @@ func New(base string, token ktrdr.Secret, o Options) (*Client, error) {
 		agent:   strings.TrimSuffix("ktrdr/"+o.Version, "/"),
 		timeout: cmp.Or(o.Timeout, 30*time.Second),
 		http: &http.Client{
-			Transport: transport,
+			Transport: o.Transport,
 			// A redirect would carry the token to wherever it points.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
+}
+
+// connecting is a transport over the network.
+func connecting(caFile string) (*http.Transport, error) {
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		MaxIdleConnsPerHost:   32,
+		IdleConnTimeout:       90 * time.Second,
+		ExpectContinueTimeout: 2 * time.Second,
+		ForceAttemptHTTP2:     true,
+	}
+	if caFile == "" {
+		return transport, nil
+	}
+	var err error
+	transport.TLSClientConfig, err = trusting(caFile)
+	return transport, err
 }
 
 func trusting(caFile string) (*tls.Config, error) {

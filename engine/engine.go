@@ -52,6 +52,7 @@ type stored interface {
 	ktrdr.Markets
 	ktrdr.Reports
 	ktrdr.Notes
+	ktrdr.Sessions
 
 	Paused(ctx context.Context) (bool, error)
 	SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, restored bool) (ktrdr.Operation, error)

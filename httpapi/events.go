@@ -143,12 +143,20 @@ type feed interface {
 	next(ctx context.Context, buf *bytes.Buffer) (more, over bool, err error)
 }
 
-// stream sends a feed until it, the reader or the server ends.
-func (s *Server) stream(c *call, f feed, first string, poll time.Duration) error {
+// openStream counts a stream, or refuses one too many.
+func (s *Server) openStream() error {
 	if s.streams.Add(1) > s.maxStreams {
 		s.streams.Add(-1)
 		return ktrdr.Errorf(ktrdr.CodeUnavailable,
 			"%d event streams are open, which is as many as this server serves; close one or try again later", s.maxStreams)
+	}
+	return nil
+}
+
+// stream sends a feed until it, the reader or the server ends.
+func (s *Server) stream(c *call, f feed, first string, poll time.Duration) error {
+	if err := s.openStream(); err != nil {
+		return err
 	}
 	defer s.streams.Add(-1)
 	ctx, buf := c.Context(), bytes.NewBufferString("retry: 1000\n"+first+"\n")

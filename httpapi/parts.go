@@ -113,6 +113,7 @@ type Tokens interface {
 	Tokens(ctx context.Context) ([]ktrdr.Token, error)
 	RevokeToken(ctx context.Context, id string) error
 	TokenByHash(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, error)
+	Links
 }
 
 // Desk makes operations of requests for trainings, backtests and imports, and
@@ -161,6 +162,7 @@ type Research interface {
 	Conversation(ctx context.Context, id ktrdr.OperationID) (agent.Conversation, error)
 	Leaderboard(ctx context.Context, q report.LeaderboardQuery) (report.Leaderboard, error)
 	Report(ctx context.Context, q report.Query) (report.Report, error)
+	Search(ctx context.Context, q report.Query) (report.Search, error)
 }
 
 // Resilience keeps the circuit breakers and decides what is shed.

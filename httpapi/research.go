@@ -61,9 +61,27 @@ func (s *Server) leaderboard(c *call, q report.LeaderboardQuery) (b report.Leade
 func filled[T any](list []T) []T { return append([]T{}, list...) }
 
 func (s *Server) report(c *call, in api.ReportRequest) (r report.Report, err error) {
-	var q report.Query
-	if q.Run, err = s.runNamed(c, in.Run); err != nil {
+	q, err := s.span(c, in)
+	if err != nil {
 		return r, err
+	}
+	r, err = s.research.Report(c.Context(), q)
+	r.Claims, r.Leaders, r.Failures = filled(r.Claims), filled(r.Leaders), filled(r.Failures)
+	return r, err
+}
+
+func (s *Server) search(c *call, in api.ReportRequest) (report.Search, error) {
+	q, err := s.span(c, in)
+	if err != nil {
+		return report.Search{}, err
+	}
+	return s.research.Search(c.Context(), q)
+}
+
+// span is what a report is about.
+func (s *Server) span(c *call, in api.ReportRequest) (q report.Query, err error) {
+	if q.Run, err = s.runNamed(c, in.Run); err != nil {
+		return q, err
 	}
 	switch now := time.Now(); {
 	case in.Since != "":
@@ -71,12 +89,7 @@ func (s *Server) report(c *call, in api.ReportRequest) (r report.Report, err err
 	case q.Run == "":
 		q.Since = now.Add(-reportSpan)
 	}
-	if err != nil {
-		return r, err
-	}
-	r, err = s.research.Report(c.Context(), q)
-	r.Claims, r.Leaders, r.Failures = filled(r.Claims), filled(r.Leaders), filled(r.Failures)
-	return r, err
+	return q, err
 }
 
 // since reads how far back to look.

@@ -127,11 +127,12 @@ type call struct {
 	*http.Request
 	w http.ResponseWriter
 
-	spec  *api.Spec
-	token ktrdr.Token // whose call it is
-	query url.Values
-	body  []byte // as it came, once decode has read it
-	read  bool   // all of the body was read
+	spec   *api.Spec
+	token  ktrdr.Token // whose call it is
+	inside bool        // it comes from this process
+	query  url.Values
+	body   []byte // as it came, once decode has read it
+	read   bool   // all of the body was read
 
 	buffer *bytes.Buffer // holds the body
 

@@ -57,6 +57,7 @@ var routes = map[string]string{
 	"GET /api/v1/memory":                   readTokens,
 	"GET /api/v1/leaderboard":              readTokens,
 	"GET /api/v1/report":                   readTokens,
+	"GET /api/v1/report/search":            readTokens,
 
 	"GET /api/v1/runs":             readTokens,
 	"GET /api/v1/runs/{id}":        readTokens,
@@ -99,6 +100,7 @@ var routes = map[string]string{
 	"PUT /api/v1/blobs/{sha256}":  workTokens,
 
 	"POST /api/v1/tokens":        adminTokens,
+	"POST /api/v1/tokens/link":   readTokens,
 	"GET /api/v1/tokens":         adminTokens,
 	"DELETE /api/v1/tokens/{id}": adminTokens,
 }

@@ -31,7 +31,9 @@ type Config struct {
 	Log        *slog.Logger           // required
 	Metrics    []prometheus.Collector // of others, shown beside our own
 
-	Pages http.Handler // answers browsers at "/"; nil: nothing does
+	// Pages makes what answers browsers, outside of /api/; nil: nothing does. The
+	// transport reaches the API of this server: see Server.RoundTrip.
+	Pages func(http.RoundTripper) (Pages, error)
 
 	Auth  bool        // ask for tokens; false is for loopback only, which the caller checks
 	Hosts []string    // names we answer to besides loopback's, with a port or without
@@ -49,7 +51,7 @@ type Server struct {
 	desk       Desk
 	research   Research
 	resilience Resilience
-	pages      http.Handler
+	pages      Pages
 	log        *slog.Logger
 	auth       bool
 	hosts      map[string]bool
@@ -71,7 +73,6 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		types: c.Types, engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
 		limiter:    newLimiter(cmp.Or(c.MaxConns, 1024), c.Log),
-		pages:      c.Pages,
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),
 		hosts:      make(map[string]bool),
@@ -95,6 +96,11 @@ func New(c Config) (*Server, error) {
 	var err error
 	if s.document, err = openAPI(rows, s.types); err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)
+	}
+	if c.Pages != nil {
+		if s.pages, err = c.Pages(s); err != nil {
+			return nil, fmt.Errorf("pages: %w", err)
+		}
 	}
 	return s, nil
 }
@@ -123,7 +129,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // learns that there is none.
 var unmatched = &api.Spec{Path: "unmatched"}
 
-// ServeHTTP leads one request through the guard to its row.
+// ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{Request: r, w: w, spec: unmatched}
 	start := time.Now()
@@ -134,14 +140,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer s.limiter.end(p)
 	}
 
-	if s.pages != nil && !s.auth && isPage(r.URL.Path) {
-		ctx, cancel := context.WithCancel(r.Context()) // a stream ends when the server is asked to stop
-		defer cancel()
-		defer context.AfterFunc(stopping(ctx), cancel)()
-		s.pages.ServeHTTP(w, r.WithContext(ctx))
+	if s.pages != nil && isPage(r.URL.Path) {
+		s.servePage(c)
 		return
 	}
-	setSecurityHeaders(w.Header())
+	s.serveAPI(c)
+}
+
+// serveAPI leads a request through the guard to its row.
+func (s *Server) serveAPI(c *call) {
+	r := c.Request
+	setSecurityHeaders(c.Header())
 	found, _ := s.mux.Handler(r)
 	h, matched := found.(*handler)
 	if matched {
@@ -157,11 +166,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mux.ServeHTTP(c, r) // which also fills in the wildcards, or refuses in its own way
-}
-
-// isPage reports whether a path is one that people look at.
-func isPage(path string) bool {
-	return path == "/" || path == "/night" || path == "/live" || strings.HasPrefix(path, "/assets/")
 }
 
 // admit is everything that is asked before a row sees the request.

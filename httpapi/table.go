@@ -57,6 +57,7 @@ func table() []row {
 		byID(api.Conversation, toResearch, Research.Conversation),
 		on(api.Leaderboard, (*Server).leaderboard),
 		on(api.Report, (*Server).report),
+		on(api.Search, (*Server).search),
 		on(api.Runs, (*Server).runs),
 		on(api.Run, (*Server).run),
 		on(api.CancelRun, (*Server).cancelRun),
@@ -88,6 +89,7 @@ func table() []row {
 		}),
 
 		on(api.CreateToken, (*Server).createToken),
+		on(api.CreateLink, (*Server).createLink),
 		ask(api.Tokens, toEngine, Engine.Tokens),
 		on(api.RevokeToken, (*Server).revokeToken),
 		on(api.Health, (*Server).health),

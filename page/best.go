@@ -20,11 +20,11 @@ func bestSoFar(s *report.Search) template.HTML {
 	n := max(s.Funnel.Tried, 20)
 	y := chart.Scale{Min: -1, Max: 2}
 	below := 0
-	var trials, finalists, claims []chart.Point
-	var best []chart.Point
+	var trials, finalists, claims []chart.XY
+	var best []chart.XY
 	top := 0.0
 	for _, t := range s.Trials {
-		at := chart.Point{X: float64(t.N), Y: t.Sharpe}
+		at := chart.XY{X: float64(t.N), Y: t.Sharpe}
 		if t.Sharpe < lowest {
 			below++
 			continue
@@ -66,7 +66,7 @@ func bestSoFar(s *report.Search) template.HTML {
 		chart.Dots{Points: chart.Downsample(trials, mostDots), Class: "pt"},
 	)
 	if len(best) > 0 {
-		best = append(best, chart.Point{X: float64(s.Funnel.Tried), Y: top})
+		best = append(best, chart.XY{X: float64(s.Funnel.Tried), Y: top})
 		plot.Layers = append(plot.Layers, chart.Line{Points: best, Class: "st", Step: true},
 			chart.Text{X: float64(s.Funnel.Tried), Y: top, DX: -6, DY: -8, Edge: 1, Class: "k", Text: "best so far: " + chart.Number(top, 2)})
 	}
@@ -85,15 +85,15 @@ func bestSoFar(s *report.Search) template.HTML {
 
 // luckCurve is what the best of 1 to n trials shows by luck, at about a hundred
 // places.
-func luckCurve(s *report.Search, n int) []chart.Point {
+func luckCurve(s *report.Search, n int) []chart.XY {
 	if s.StandardError == nil {
 		return nil
 	}
-	var curve []chart.Point
+	var curve []chart.XY
 	for i := 1; i < n; i += 1 + i/12 {
-		curve = append(curve, chart.Point{X: float64(i), Y: s.LuckAt(i)})
+		curve = append(curve, chart.XY{X: float64(i), Y: s.LuckAt(i)})
 	}
-	return append(curve, chart.Point{X: float64(n), Y: s.LuckAt(n)})
+	return append(curve, chart.XY{X: float64(n), Y: s.LuckAt(n)})
 }
 
 func bestLabel(s *report.Search) string {

@@ -11,31 +11,24 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/chart"
-	"github.com/ktrdr/ktrdr/report"
-	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/client"
 )
-
-// Source is what the pages show.
-type Source interface {
-	Report(ctx context.Context, q report.Query) (report.Report, error)
-	Search(ctx context.Context, q report.Query) (report.Search, error)
-	Leaderboard(ctx context.Context, q report.LeaderboardQuery) (report.Leaderboard, error)
-	Status(ctx context.Context, waiting int) (research.Status, error)
-}
 
 // Config is what pages are made from.
 type Config struct {
-	Source   Source       // required
-	Sessions Sessions     // nil: everybody who reaches the server may do everything
-	Events   Events       // required
-	Log      *slog.Logger // required
+	// Lab is the API of the server. It is called as the token of the context.
+	Lab      *client.Client // required
+	Sessions Sessions       // nil: signing in is not needed
+	Events   Events         // required
+	Log      *slog.Logger   // required
 	Version  string
 }
 
 // Pages answers the requests of browsers.
 type Pages struct {
-	source    Source
+	lab       *client.Client
 	sessions  Sessions
 	events    Events
 	backend   string // names this life of the backend
@@ -51,7 +44,7 @@ type Pages struct {
 // New makes the pages.
 func New(c Config) (*Pages, error) {
 	p := &Pages{
-		source: c.Source, sessions: c.Sessions, events: c.Events, backend: rand.Text(), started: time.Now(), log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now,
+		lab: c.Lab, sessions: c.Sessions, events: c.Events, backend: rand.Text(), started: time.Now(), log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now,
 		origin: http.NewCrossOriginProtection(),
 	}
 	var err error
@@ -64,8 +57,8 @@ func New(c Config) (*Pages, error) {
 	}
 	p.mux.Handle("GET /{$}", http.RedirectHandler("/night", http.StatusFound))
 	p.mux.HandleFunc("GET /assets/{name}", serveAsset)
-	p.mux.HandleFunc("GET /night", p.view("Night", "night", func(ctx context.Context, r *http.Request) (any, error) {
-		return p.readNight(ctx, readNightQuery(r.URL.Query()))
+	p.mux.HandleFunc("GET /night", p.view("Night", "overview", func(ctx context.Context, r *http.Request) (any, error) {
+		return p.readOverview(ctx, readOverviewQuery(r.URL.Query()))
 	}))
 	p.mux.HandleFunc("GET /live", p.live)
 	if p.sessions != nil {
@@ -114,12 +107,8 @@ type place struct {
 // view answers with a template, for a browser that is signed in.
 func (p *Pages) view(title, name string, read func(context.Context, *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if _, err := p.tokenOf(r); err != nil {
-			if ktrdr.CodeOf(err) == ktrdr.CodeUnauthorized {
-				http.Redirect(w, r, "/login", http.StatusSeeOther)
-				return
-			}
-			p.fail(w, r, err)
+		if _, ok := api.Caller(r.Context()); !ok {
+			http.Redirect(w, r, "/login", http.StatusSeeOther)
 			return
 		}
 		v, err := read(r.Context(), r)

@@ -5,15 +5,15 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 const (
-	linkLasts    = 10 * time.Minute
+	linkLasts    = time.Minute // that a token makes for itself
 	sessionLasts = 30 * 24 * time.Hour
 )
 
@@ -21,16 +21,6 @@ const (
 type Sessions interface {
 	ktrdr.Sessions
 	TokenByHash(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, error)
-}
-
-// NewLink makes a link that signs a browser in once, for a token. It is valid for
-// ten minutes. base is the address of the server.
-func NewLink(ctx context.Context, s ktrdr.Sessions, token, base string) (string, error) {
-	code := rand.Text()
-	if err := s.AddLink(ctx, hashOf(code), token, linkLasts); err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(base, "/") + "/login?code=" + url.QueryEscape(code), nil
 }
 
 func hashOf(secret string) ktrdr.Hash { return sha256.Sum256([]byte(secret)) }
@@ -51,11 +41,8 @@ func setCookie(w http.ResponseWriter, r *http.Request, value string, lasts time.
 	})
 }
 
-// tokenOf returns the token that a browser speaks for; CodeUnauthorized.
-func (p *Pages) tokenOf(r *http.Request) (ktrdr.Token, error) {
-	if p.sessions == nil {
-		return ktrdr.Token{ID: "none", Scope: ktrdr.ScopeAdmin}, nil
-	}
+// Token returns the token that a browser is signed in with; CodeUnauthorized.
+func (p *Pages) Token(r *http.Request) (ktrdr.Token, error) {
 	c, err := r.Cookie(cookieName(r))
 	if err != nil {
 		return ktrdr.Token{}, errSignedOut
@@ -135,8 +122,8 @@ func (p *Pages) signOut(w http.ResponseWriter, r *http.Request) {
 // showSession answers 204 while the browser is signed in, and 401 afterwards. The
 // script asks it after the server was lost.
 func (p *Pages) showSession(w http.ResponseWriter, r *http.Request) {
-	if _, err := p.tokenOf(r); err != nil {
-		p.fail(w, r, err)
+	if _, ok := api.Caller(r.Context()); !ok {
+		p.fail(w, r, errSignedOut)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/page"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
@@ -31,7 +33,12 @@ func openSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(pages)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // as package httpapi does
+		if token, err := pages.Token(r); err == nil {
+			r = r.WithContext(api.As(r.Context(), token))
+		}
+		pages.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	s := &site{T: t, store: store, server: server}
 	s.token("t_admin", ktrdr.ScopeAdmin)
@@ -47,11 +54,11 @@ func (s *site) token(id string, scope ktrdr.Scope) {
 
 func (s *site) link() string {
 	s.Helper()
-	link, err := page.NewLink(s.Context(), s.store, "t_admin", s.server.URL)
+	link, err := httpapi.NewLink(s.Context(), s.store, "t_admin")
 	if err != nil {
 		s.Fatal(err)
 	}
-	return link
+	return s.server.URL + link.Path
 }
 
 // do sends a request as the browser would, and follows nothing.

@@ -48,7 +48,7 @@ type Leader struct {
 	Deflated *float64 `json:"deflated_sharpe"` // by the trials on its market today
 	// StandardError is that of the Sharpe ratio; null where it was not estimated.
 	StandardError *float64 `json:"standard_error"`
-	Holdout  *Holdout `json:"holdout,omitempty"`
+	Holdout       *Holdout `json:"holdout,omitempty"`
 }
 
 // Holdout is what a look showed: Sharpe ratios per year, net of costs.

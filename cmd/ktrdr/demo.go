@@ -54,11 +54,12 @@ func newDemo(a *app) *cobra.Command {
 	cmd.Flags().Float64Var(&f.edge, "edge", demoEdge, "how strong the planted rule is, 0 to 1; 0 plants none")
 	cmd.Flags().StringVar(&f.costs, "costs", "", "cost floors in basis points, `SYMBOL=COMMISSION/SLIPPAGE/SPREAD` (default "+demoCosts+")")
 	cmd.Flags().BoolVar(&f.exit, "exit", false, "end after the result, also on a terminal")
+	addOpen(cmd, &f.open)
 	cmd.Flags().BoolVar(&kill, "kill", false, "kill a worker and the backend, and show how their work is recovered")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("edge") ||
-			cmd.Flags().Changed("costs")) {
-			return usagef("--kill has no researches: leave out --researches, --seed, --edge and --costs")
+			cmd.Flags().Changed("costs") || f.open) {
+			return usagef("--kill has no researches: leave out --researches, --seed, --edge, --costs and --open")
 		}
 		if !(f.edge >= 0 && f.edge <= 1) { // so that NaN is refused too
 			return usagef("--edge must be 0 to 1, not %v", f.edge)
@@ -97,6 +98,7 @@ type demo struct {
 	server  *child
 	workers []*child
 	url     string
+	link    string // to the page
 	client  *client.Client
 	root    ktrdr.OperationID
 
@@ -207,7 +209,7 @@ func (d *demo) serve(ctx context.Context, addr string, workers int) error {
 	if err != nil {
 		return err
 	}
-	d.url = said.URL
+	d.url, d.link = said.URL, said.Link
 	u, err := url.Parse(said.URL)
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ type researchDemo struct {
 	edge       float64 // how strong the planted rule is; 0 plants none
 	costs      string  // cost floors of the run; empty means demoCosts
 	exit       bool    // end with the result, also on a terminal
+	open       bool    // show the page in a browser
 }
 
 func (f *researchDemo) show(ctx context.Context, d *demo) error {
@@ -46,6 +47,15 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	if err := d.serve(ctx, "127.0.0.1:0", 2); err != nil {
 		return err
 	}
+	stays := term.IsTerminal(d.a.out) && !d.a.json && !f.exit
+	if stays || f.open {
+		d.say("the page: %s", d.link)
+	}
+	if f.open {
+		if err := openBrowser(ctx, d.link); err != nil {
+			return err
+		}
+	}
 	made, err := d.client.Trigger(ctx, research.Request{
 		Brief: "find an edge that is left after costs", TriggerReason: "demo",
 		Count: f.researches, Force: true, Seed: &f.seed, Symbols: []string{demoSymbol}, Timeframe: string(market.H1), Costs: f.costs,
@@ -55,7 +65,6 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	}
 	d.say("started %s, %s", text.Counted(len(made.Operations), "research", "researches"), made.Run)
 	d.screen = nil // the watcher has its own
-	stays := term.IsTerminal(d.a.out) && !d.a.json && !f.exit
 	if err := d.a.followRun(ctx, d.client, made.Run); err != nil || !stays {
 		return err
 	}

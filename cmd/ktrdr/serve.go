@@ -25,13 +25,18 @@ Every setting may also be in a configuration file (--config, YAML or JSON). Flag
 over the environment, the environment wins over the file. "ktrdr help configuration"
 explains each setting.`
 
-func (a *app) serve(ctx context.Context, cfg backend.Config) error {
+func (a *app) serve(ctx context.Context, cfg backend.Config, open bool) error {
 	backend.Private()
 	b, err := backend.Open(ctx, cfg, a.process(newLog(cfg, a.verbose, a.err)))
 	if err == nil {
 		var said backend.Announcement
 		if said, err = b.Announce(ctx); err == nil {
 			err = a.print(said, func(w io.Writer) { a.checklist(w, said) })
+			if open && err == nil {
+				if err := openBrowser(ctx, said.Link); err != nil {
+					fmt.Fprintln(a.err, term.Plain(err.Error()))
+				}
+			}
 		}
 	}
 	if err == nil {
@@ -46,6 +51,7 @@ func (a *app) process(log *slog.Logger) backend.Process {
 }
 
 func newServe(a *app) *cobra.Command {
+	var open bool
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Start a backend", Long: serveHelp + "\n\n" + settingsHelp(), Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,9 +59,10 @@ func newServe(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.serve(cmd.Context(), cfg)
+			return a.serve(cmd.Context(), cfg, open)
 		},
 	}
+	addOpen(cmd, &open)
 	cmd.Flags().String("config", "", "configuration `FILE`, YAML or JSON (KTRDR_CONFIG)")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json")
 	for _, s := range backend.Settings() {
@@ -141,7 +148,11 @@ func (a *app) checklist(w io.Writer, s backend.Announcement) {
 			fmt.Fprintf(w, "    %s\n", id)
 		}
 	}
-	fmt.Fprintf(w, "→ %s  (try `ktrdr research --follow`; Ctrl-C stops)\n", s.URL)
+	fmt.Fprintf(w, "→ %s\n", s.Link)
+	if s.Token != "" {
+		fmt.Fprintln(w, "  Open this link in a browser. It works once, for ten minutes; `ktrdr token link` prints another.")
+	}
+	fmt.Fprintln(w, "  In another terminal, try `ktrdr research --follow`. Ctrl-C stops the backend.")
 }
 
 // newLog makes the logger that c asks for; verbose shows debug lines too.

@@ -15,7 +15,8 @@ import (
 )
 
 func newToken(a *app) *cobra.Command {
-	return group("token", "Tokens of the API: create, list, revoke", newTokenCreate(a), newTokenList(a), newTokenRevoke(a))
+	return group("token", "Tokens of the API: create, list, revoke; sign a browser in", newTokenCreate(a), newTokenList(a), newTokenRevoke(a),
+		newTokenLink(a))
 }
 
 func newTokenCreate(a *app) *cobra.Command {

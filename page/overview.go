@@ -11,28 +11,30 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/chart"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// nightQuery is the query of the page.
-type nightQuery struct {
+// overviewQuery is the query of the page.
+type overviewQuery struct {
 	since, run              string
 	symbol, timeframe, sort string
 	cursor                  string
 }
 
-func readNightQuery(v url.Values) nightQuery {
-	return nightQuery{
+func readOverviewQuery(v url.Values) overviewQuery {
+	return overviewQuery{
 		since: v.Get("since"), run: v.Get("run"),
 		symbol: v.Get("symbol"), timeframe: v.Get("timeframe"), sort: v.Get("sort"), cursor: v.Get("cursor"),
 	}
 }
 
 // at is the URL of the page with this query.
-func (q nightQuery) at() string {
+func (q overviewQuery) at() string {
 	v := url.Values{}
 	for name, value := range map[string]string{
 		"since": q.since, "run": q.run, "symbol": q.symbol, "timeframe": q.timeframe, "sort": q.sort, "cursor": q.cursor,
@@ -47,8 +49,8 @@ func (q nightQuery) at() string {
 	return "/night?" + v.Encode()
 }
 
-// night is the view of a run or of a span of time.
-type night struct {
+// overview is the view of a run or of a span of time.
+type overview struct {
 	Ranges, Runs, Sorts []option
 	Keep                []field // of the query, in the form of the leaderboard
 	Symbol, Timeframe   string
@@ -101,32 +103,28 @@ type (
 
 const leadersOfAPage = 50
 
-// readNight reads everything that the page shows.
-func (p *Pages) readNight(ctx context.Context, q nightQuery) (night, error) {
-	since, err := sinceOf(q.since, p.now())
+// readOverview reads everything that the page shows.
+func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, error) {
+	span := api.ReportRequest{Since: q.since, Run: q.run}
+	told, err := client.Call(ctx, p.lab, api.Report, span)
 	if err != nil {
-		return night{}, err
+		return overview{}, err
 	}
-	since.Run = q.run
-	told, err := p.source.Report(ctx, since)
+	search, err := client.Call(ctx, p.lab, api.Search, span)
 	if err != nil {
-		return night{}, err
+		return overview{}, err
 	}
-	search, err := p.source.Search(ctx, since)
+	status, err := client.Call(ctx, p.lab, api.ResearchStatus, api.StatusRequest{Waiting: leadersOfAPage})
 	if err != nil {
-		return night{}, err
+		return overview{}, err
 	}
-	status, err := p.source.Status(ctx, leadersOfAPage)
-	if err != nil {
-		return night{}, err
-	}
-	board, err := p.source.Leaderboard(ctx, report.LeaderboardQuery{
+	board, err := p.lab.Leaderboard(ctx, report.LeaderboardQuery{
 		Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe, Sort: q.sort, Limit: leadersOfAPage, Cursor: q.cursor,
 	})
 	if err != nil {
-		return night{}, err
+		return overview{}, err
 	}
-	n := night{Symbol: q.symbol, Timeframe: q.timeframe}
+	n := overview{Symbol: q.symbol, Timeframe: q.timeframe}
 	n.choices(q)
 	n.Span = fmt.Sprintf("%s to now", told.From.UTC().Format("Mon 2 Jan 2006, 15:04"))
 	n.headline(&told, &search)
@@ -140,31 +138,14 @@ func (p *Pages) readNight(ctx context.Context, q nightQuery) (night, error) {
 	return n, nil
 }
 
-// sinceOf reads a span: a duration, "last", or nothing for the default.
-func sinceOf(text string, now time.Time) (report.Query, error) {
-	switch text {
-	case "":
-		return report.Query{Since: now.Add(-12 * time.Hour)}, nil
-	case "last":
-		return report.Query{Last: true}, nil
-	case "all":
-		return report.Query{Since: time.Unix(0, 0)}, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return report.Query{}, ktrdr.Errorf(ktrdr.CodeInvalid, "since is a duration such as 12h, or last, not %.40q", text)
-	}
-	return report.Query{Since: now.Add(-d)}, nil
-}
-
 // choices are what the forms offer.
-func (n *night) choices(q nightQuery) {
+func (n *overview) choices(q overviewQuery) {
 	for _, o := range []option{
 		{Value: "", Name: "Last 12 hours"},
 		{Value: "last", Name: "Last session"},
 		{Value: "2h", Name: "Last 2 hours"},
 		{Value: "168h", Name: "Last 7 days"},
-		{Value: "all", Name: "Everything"},
+		{Value: "87600h", Name: "Everything"},
 	} {
 		o.Chosen = o.Value == q.since
 		n.Ranges = append(n.Ranges, o)
@@ -180,7 +161,7 @@ func (n *night) choices(q nightQuery) {
 }
 
 // headline is the verdict in one sentence, and what it rests on.
-func (n *night) headline(told *report.Report, s *report.Search) {
+func (n *overview) headline(told *report.Report, s *report.Search) {
 	f := s.Funnel
 	tried := plural(f.Tried-f.Running, "strategy")
 	switch {
@@ -231,7 +212,7 @@ func have(n int, noun, one, several string) string {
 	return plural(n, noun) + " " + several
 }
 
-func (n *night) funnel(f report.Funnel) {
+func (n *overview) funnel(f report.Funnel) {
 	share := func(k int) string { return chart.Number(100*float64(k)/float64(max(f.Tried, 1)), 1) }
 	add := func(name string, k int, note string) {
 		n.Funnel = append(n.Funnel, stage{Name: name, N: k, Share: share(k), Note: note, Claim: name == "Claimed"})
@@ -261,7 +242,7 @@ type cell struct {
 
 var phases = []research.Phase{research.Designing, research.Training, research.Backtesting, research.Assessing}
 
-func (n *night) running(s research.Status) {
+func (n *overview) running(s research.Status) {
 	n.Capacity = fmt.Sprintf("%d of at most %s, %d waiting.", s.Capacity.Active, plural(s.Capacity.Limit, "research"), s.Capacity.Waiting)
 	for _, a := range s.Active {
 		r := running{
@@ -303,7 +284,7 @@ var marks = map[string]string{
 	"not confirmed": "neutral", "being confirmed": "run", "finalist, not opened": "neutral",
 }
 
-func (n *night) leaders(b report.Leaderboard, q nightQuery) {
+func (n *overview) leaders(b report.Leaderboard, q overviewQuery) {
 	n.Summary = b.Summary
 	n.NoLeaders = "No strategy matches."
 	if b.Next != "" {
@@ -351,7 +332,7 @@ func skillScale(rows []report.Leader) chart.Scale {
 	return s.Pad(0.04)
 }
 
-func (n *night) needs(r report.Report) {
+func (n *overview) needs(r report.Report) {
 	for _, f := range r.Failures {
 		n.Needs = append(n.Needs, need{What: plural(f.Count, "operation") + " failed", Why: f.Reason, Command: f.Next})
 	}
@@ -360,7 +341,7 @@ func (n *night) needs(r report.Report) {
 	}
 }
 
-func (n *night) spend(b research.BudgetStatus, calls *report.ModelCalls) {
+func (n *overview) spend(b research.BudgetStatus, calls *report.ModelCalls) {
 	if b.Limit == 0 && calls == nil {
 		return
 	}
@@ -373,7 +354,7 @@ func (n *night) spend(b research.BudgetStatus, calls *report.ModelCalls) {
 	}
 }
 
-func (n *night) machine(m report.Machine) {
+func (n *overview) machine(m report.Machine) {
 	n.Machine = fmt.Sprintf("%s, %d died. %s joined, %d died. %s resumed, %d given up.",
 		plural(m.BackendStarts, "backend start"), m.BackendDeaths, plural(m.WorkersJoined, "worker"), m.WorkersLost,
 		plural(m.Resumed, "operation"), m.Poisoned)

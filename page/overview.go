@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"html/template"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -47,6 +48,12 @@ func (q overviewQuery) at() string {
 		return "/night"
 	}
 	return "/night?" + v.Encode()
+}
+
+func (p *Pages) routeOverview() {
+	p.mux.HandleFunc("GET /night", p.view("Night", "overview", func(ctx context.Context, r *http.Request) (any, error) {
+		return p.readOverview(ctx, readOverviewQuery(r.URL.Query()))
+	}))
 }
 
 // overview is the view of a run or of a span of time.

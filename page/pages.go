@@ -2,12 +2,15 @@ package page
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"errors"
 	"html/template"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -55,19 +58,25 @@ func New(c Config) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.route()
+	return p, nil
+}
+
+// route says which path shows what.
+func (p *Pages) route() {
 	p.mux.Handle("GET /{$}", http.RedirectHandler("/night", http.StatusFound))
 	p.mux.HandleFunc("GET /assets/{name}", serveAsset)
-	p.mux.HandleFunc("GET /night", p.view("Night", "overview", func(ctx context.Context, r *http.Request) (any, error) {
-		return p.readOverview(ctx, readOverviewQuery(r.URL.Query()))
-	}))
 	p.mux.HandleFunc("GET /live", p.live)
 	if p.sessions != nil {
 		p.mux.HandleFunc("GET /login", p.showLogin)
 		p.mux.HandleFunc("POST /login", p.signIn)
 		p.mux.HandleFunc("POST /logout", p.signOut)
-		p.mux.HandleFunc("GET /session", p.showSession)
 	}
-	return p, nil
+	p.mux.HandleFunc("GET /session", p.showSession)
+	p.mux.HandleFunc("/", p.view("Not found", "not-found", func(_ context.Context, r *http.Request) (any, error) {
+		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no page at %.200s", r.URL.Path)
+	}))
+	p.routeOverview()
 }
 
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; " +
@@ -94,15 +103,21 @@ const formLimit = 1 << 20
 type frame struct {
 	Title   string
 	Nav     []place
+	Here    string // path and query of the page
 	Now     time.Time
 	Version string
+	Signed  bool // in, with a session that can be ended
+	May     bool // change something
 	Body    template.HTML
 }
 
+// place is an entry of the main menu. Its title is that of the views behind it.
 type place struct {
 	Name, Path string
 	Here       bool
 }
+
+var nav = []place{{Name: "Night", Path: "/night"}}
 
 // view answers with a template, for a browser that is signed in.
 func (p *Pages) view(title, name string, read func(context.Context, *http.Request) (any, error)) http.HandlerFunc {
@@ -128,24 +143,39 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, title
 		return
 	}
 	if r.Header.Get("Ktrdr-Fragment") != "" {
-		p.send(w, status, body.Bytes())
+		p.send(w, r, status, body.Bytes())
 		return
 	}
-	f := frame{Title: title, Now: p.now(), Version: p.version, Body: template.HTML(body.String())} //nolint:gosec // rendered by a template
-	for _, at := range []place{{Name: "Night", Path: "/night"}} {
-		at.Here = at.Name == title
-		f.Nav = append(f.Nav, at)
+	_, signed := api.Caller(r.Context())
+	f := frame{
+		Title: title, Here: r.URL.RequestURI(), Now: p.now(), Version: p.version, Signed: signed && p.sessions != nil, May: may(r.Context()),
+		Body: template.HTML(body.String()), //nolint:gosec // rendered by a template
+	}
+	if signed {
+		f.Nav = slices.Clone(nav)
+	}
+	for i, at := range f.Nav {
+		f.Nav[i].Here = strings.HasPrefix(r.URL.Path, at.Path)
 	}
 	if err := p.templates.ExecuteTemplate(&out, "layout", f); err != nil {
 		p.fail(w, r, err)
 		return
 	}
-	p.send(w, status, out.Bytes())
+	p.send(w, r, status, out.Bytes())
 }
 
-func (p *Pages) send(w http.ResponseWriter, status int, html []byte) {
+func (p *Pages) send(w http.ResponseWriter, r *http.Request, status int, html []byte) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // the level is one of gzip's
+	_, _ = z.Write(html)                                 // memory does not fail
+	_ = z.Close()
+	w.Header().Add("Vary", "Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		html = packed.Bytes()
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(html) // an error means that the browser has gone
 }
@@ -160,6 +190,10 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusNotFound
 	case ktrdr.CodeUnauthorized:
 		status = http.StatusUnauthorized
+	case ktrdr.CodeForbidden:
+		status = http.StatusForbidden
+	case ktrdr.CodeConflict, ktrdr.CodeNoCheckpoint, ktrdr.CodeMismatch:
+		status = http.StatusConflict
 	case ktrdr.CodeInvalid:
 		status = http.StatusBadRequest
 	case ktrdr.CodeUnavailable:
@@ -167,5 +201,5 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		p.log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "error", err)
 	}
-	http.Error(w, err.Error(), status)
+	p.render(w, r, status, http.StatusText(status), "failure", err.Error())
 }

@@ -1,0 +1,52 @@
+"use strict";
+
+// keys maps a key to what it does; every file may add some.
+const keys = {};
+const $ = (selector, under = document) => under.querySelector(selector);
+const $$ = (selector, under = document) => [...under.querySelectorAll(selector)];
+
+const themes = ["", "light", "dark"];
+
+function showTheme() {
+  const theme = document.documentElement.dataset.theme || "";
+  for (const button of $$(".theme")) button.textContent = { "": "Auto", light: "Light", dark: "Dark" }[theme];
+}
+
+function nextTheme() {
+  const root = document.documentElement;
+  const theme = themes[(themes.indexOf(root.dataset.theme || "") + 1) % themes.length];
+  if (theme) root.dataset.theme = theme;
+  else delete root.dataset.theme;
+  keep("theme", theme);
+  showTheme();
+}
+
+// keep and kept are settings of this browser; storage may be forbidden.
+function keep(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch {}
+}
+
+function kept(name) {
+  try {
+    return localStorage.getItem(name);
+  } catch {}
+}
+
+keys.t = nextTheme;
+showTheme();
+
+// local writes the times of a page in the reader's zone, with UTC on hover.
+function local(under) {
+  for (const time of $$("time[datetime]", under)) {
+    const at = new Date(time.dateTime);
+    if (time.title || isNaN(at)) continue;
+    time.title = at.toISOString().replace("T", " ").slice(0, 19) + " UTC";
+    const two = (n) => String(n).padStart(2, "0");
+    const clock = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+    const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+    time.textContent = time.dataset.show === "clock" ? clock : time.dataset.show === "date" ? date : `${date} ${clock}`;
+  }
+}
+local(document);

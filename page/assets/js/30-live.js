@@ -1,0 +1,108 @@
+// Live: the worker says when something changed. A tab that is looked at then asks
+// for its own page and takes over the sections that differ.
+
+let backend, lostSince, asking = false, again = false;
+
+function banner(kind, title, text) {
+  const at = $("#banner");
+  at.replaceChildren();
+  if (!kind) return;
+  const make = (tag, text, className = "") => Object.assign(document.createElement(tag), { textContent: text, className });
+  const box = make("div", "", "bn " + kind);
+  box.setAttribute("role", "status");
+  const button = make("button", "Dismiss", "btn sm");
+  button.onclick = () => banner();
+  box.append(make("b", title), make("span", text), button);
+  at.append(box);
+}
+
+const clock = (time) => new Date(time).toTimeString().slice(0, 8);
+
+function lost(since, next) {
+  const wait = next ? ` Next attempt in ${Math.max(0, Math.round((next - Date.now()) / 1000))} s.` : "";
+  if (lostSince && !next) return;
+  if (!lostSince) {
+    lostSince = since;
+    document.body.classList.add("lost");
+    $("#live span").textContent = "Reconnecting";
+    for (const button of $$("main form[method=post] button:not(:disabled)")) {
+      button.disabled = true;
+      button.dataset.lost = "1";
+      button.title = "The server cannot be reached";
+    }
+  }
+  banner("bad", `Server unreachable since ${clock(lostSince)}.`, `You see the last state. This page reconnects by itself.${wait}`);
+}
+
+function found(beat) {
+  const before = lostSince, restarted = backend !== undefined && backend !== beat.backend;
+  lostSince = undefined;
+  document.body.classList.remove("lost");
+  const live = $$("#live span");
+  live[0].textContent = "Live";
+  if (live[1]) live[1].textContent = clock(beat.now);
+  for (const button of $$("[data-lost]")) {
+    button.disabled = false;
+    button.title = "";
+    delete button.dataset.lost;
+  }
+  if (restarted) {
+    const after = Math.round((Date.parse(beat.started) - (before || Date.parse(beat.started))) / 1000);
+    banner("ok", `Server restarted at ${clock(beat.started)}${after > 0 ? `, after ${after} s` : ""}.`,
+      "What was running resumes from its last checkpoint. This page is live again.");
+    setTimeout(() => banner(), 60000);
+  } else if (before) banner();
+  backend = beat.backend;
+  if (beat.changed || before || restarted) refresh();
+}
+
+async function refresh() {
+  if (asking) return void (again = true);
+  if (document.hidden || !$("#main [data-live]")) return;
+  asking = true;
+  try {
+    const answer = await fetch(location.href, { headers: { "Ktrdr-Fragment": "1" } });
+    if (answer.redirected) return void (location.href = "/login"); // the session has ended
+    if (!answer.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const section of $$("[id][data-live]", fresh)) {
+      const here = document.getElementById(section.id);
+      // What a reader points at or types into does not move.
+      if (!here || here.dataset.html === section.outerHTML || here.contains(document.activeElement) || here.matches(":hover")) continue;
+      section.dataset.html = section.outerHTML;
+      here.replaceWith(section);
+      local(section);
+      document.dispatchEvent(new CustomEvent("fresh", { detail: section }));
+    }
+  } catch {
+    // the worker says when the server is lost
+  } finally {
+    asking = false;
+    if (again) setTimeout(refresh, 1000);
+    again = false;
+  }
+}
+
+function hear(message) {
+  if (message.beat) found(message.beat);
+  else lost(message.lost, message.next);
+}
+
+function connect() {
+  if (!$("#live")) return;
+  if (window.SharedWorker) {
+    const worker = new SharedWorker(document.body.dataset.worker);
+    worker.port.onmessage = (event) => hear(event.data);
+    addEventListener("pagehide", () => worker.port.postMessage("bye"));
+    addEventListener("pageshow", (event) => event.persisted && location.reload()); // it came from the cache, without a worker
+    return;
+  }
+  const source = new EventSource("/live");
+  source.onmessage = (event) => hear({ beat: JSON.parse(event.data) });
+  source.onerror = () => hear({ lost: Date.now() });
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) refresh();
+});
+connect();

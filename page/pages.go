@@ -77,6 +77,13 @@ func (p *Pages) route() {
 		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no page at %.200s", r.URL.Path)
 	}))
 	p.routeOverview()
+	p.routeStart()
+	p.routeStrategies()
+	p.routeCompare()
+	p.routeOperations()
+	p.routeData()
+	p.routeLab()
+	p.routeExport()
 }
 
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; " +
@@ -117,7 +124,14 @@ type place struct {
 	Here       bool
 }
 
-var nav = []place{{Name: "Night", Path: "/night"}}
+var nav = []place{
+	{Name: "Night", Path: "/night"},
+	{Name: "Strategies", Path: "/strategies"},
+	{Name: "Compare", Path: "/compare"},
+	{Name: "Operations", Path: "/operations"},
+	{Name: "Data", Path: "/data"},
+	{Name: "Lab", Path: "/lab"},
+}
 
 // view answers with a template, for a browser that is signed in.
 func (p *Pages) view(title, name string, read func(context.Context, *http.Request) (any, error)) http.HandlerFunc {

@@ -1,0 +1,3 @@
+package page
+
+func (p *Pages) routeLab() {}

@@ -84,6 +84,7 @@ type TrialFigures struct {
 	CheapCosts  bool     `json:"cost_below_default"`
 	Unaided     bool     `json:"without_model"` // the program did itself what a model was asked for
 	Hash        Hash     `json:"result_hash,omitzero"`
+	StoppedBy   string   `json:"stopped_by,omitempty"` // the codes of the checks for which a gate stopped it, separated by blanks
 }
 
 // NewTrial counts an operation as a trial on markets.
@@ -135,6 +136,7 @@ type TrialPoint struct {
 	SharpeZ   *float64    `json:"sharpe_z"`     // the ratio divided by its standard error
 	Looked    bool        `json:"looked"`       // its holdout was opened, and the result is known
 	Claim     bool        `json:"claim"`
+	StoppedBy string      `json:"stopped_by,omitempty"` // see TrialFigures
 }
 
 // MostTrialPoints bounds a list of points.

@@ -49,6 +49,7 @@ type FailedOperation struct {
 type MachineCounts struct {
 	Events []EventCount
 	Pauses []Event // the newest 20 of paused and unpaused, oldest first
+	Newest []Event // the newest 200 of backends, workers, pauses and breakers, oldest first
 }
 
 // EventCount is how many events of a kind there are that say the same.

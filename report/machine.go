@@ -21,6 +21,7 @@ func (l *lookback) readMachine(ctx context.Context) error {
 // MachineOf puts the counts of events into the words of a report.
 func MachineOf(counts ktrdr.MachineCounts, from time.Time) Machine {
 	m := Machine{Pauses: pausesOf(counts.Pauses, from)}
+	m.Processes, m.Log = processesOf(counts.Newest, from)
 	kinds := map[ktrdr.EventKind]*int{
 		ktrdr.EventBackendStarted: &m.BackendStarts, ktrdr.EventBackendDied: &m.BackendDeaths, ktrdr.EventWorkerLost: &m.WorkersLost,
 		ktrdr.EventReported: &m.Reported, ktrdr.EventResumed: &m.Resumed, ktrdr.EventCheckpointSkipped: &m.CheckpointsSkipped,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -24,6 +25,15 @@ type Search struct {
 	Luck          *float64 `json:"expected_best_by_luck"` // of as many trials as there are
 	Best          *Tried   `json:"best"`                  // the highest Sharpe ratio; null before the first backtest
 	Trials        []Tried  `json:"trials"`                // with a backtest, in the order tried
+	// Stopped counts the strategies that a gate stopped, by the check that they
+	// failed; the most frequent is first. A strategy may fail several.
+	Stopped []StoppedCount `json:"stopped_by"`
+}
+
+// StoppedCount is how many strategies failed a check of a gate.
+type StoppedCount struct {
+	Code string `json:"code"`
+	N    int    `json:"count"`
 }
 
 // Funnel counts the strategies that reached each stage.
@@ -77,7 +87,7 @@ func (r Reporter) Search(ctx context.Context, q Query) (Search, error) {
 }
 
 func searchOf(points []ktrdr.TrialPoint) Search {
-	s := Search{Trials: []Tried{}, Funnel: Funnel{Tried: len(points)}}
+	s := Search{Trials: []Tried{}, Funnel: Funnel{Tried: len(points)}, Stopped: stoppedCounts(points)}
 	var errors []float64
 	for i := range points {
 		p := &points[i]
@@ -103,6 +113,21 @@ func searchOf(points []ktrdr.TrialPoint) Search {
 		s.Luck = &luck
 	}
 	return s
+}
+
+func stoppedCounts(points []ktrdr.TrialPoint) []StoppedCount {
+	counts := map[string]int{}
+	for i := range points {
+		for code := range strings.FieldsSeq(points[i].StoppedBy) {
+			counts[code]++
+		}
+	}
+	list := []StoppedCount{}
+	for code, n := range counts {
+		list = append(list, StoppedCount{code, n})
+	}
+	slices.SortFunc(list, func(a, b StoppedCount) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Code, b.Code)) })
+	return list
 }
 
 // add counts a trial at each stage that it reached.

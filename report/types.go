@@ -75,6 +75,9 @@ type Machine struct {
 	WritesRefused      int     `json:"writes_refused"`
 	BreakerChanges     int     `json:"breaker_changes"`
 	Pauses             []Pause `json:"pauses,omitempty"`
+
+	Processes []Process      `json:"processes"` // the newest lives of backends and workers
+	Log       []ProcessEvent `json:"log"`       // what happened to them, newest first
 }
 
 // Pause is when no work was started.

@@ -380,6 +380,8 @@ func (s Spec) operation(strategyName string, force bool, run *ktrdr.NewRun) (ktr
 	metadata, err := encode(Listing{
 		Brief: clip(s.Brief, maxText), Strategy: strategyName, Model: s.Model, TriggerReason: s.TriggerReason,
 		Seed: s.Seed, Until: s.Until, MadeUp: jobs.AnyMadeUp(s.Bars), RunPosition: s.RunPosition,
+		Symbols:    distinct(s.Bars, func(b jobs.Bars) string { return b.Symbol }),
+		Timeframes: distinct(s.Bars, func(b jobs.Bars) string { return string(b.Timeframe) }),
 	})
 	if err != nil {
 		return ktrdr.NewOperation{}, fmt.Errorf("research metadata: %w", err)
@@ -398,7 +400,20 @@ type Listing struct {
 	Model         string    `json:"model"`
 	TriggerReason string    `json:"trigger_reason"`
 	Seed          uint64    `json:"seed"`
-	Until         time.Time `json:"until,omitzero"` // how long its run lasts
-	MadeUp        *bool     `json:"made_up"`        // its prices, or some of them, were made up; null: not known
+	Until         time.Time `json:"until,omitzero"`       // how long its run lasts
+	MadeUp        *bool     `json:"made_up"`              // its prices, or some of them, were made up; null: not known
+	Symbols       string    `json:"symbols,omitempty"`    // separated by blanks
+	Timeframes    string    `json:"timeframes,omitempty"` // the same
 	RunPosition
+}
+
+// distinct names each symbol or timeframe of bars once.
+func distinct(bars []jobs.Bars, name func(jobs.Bars) string) string {
+	var names []string
+	for _, b := range bars {
+		if !slices.Contains(names, name(b)) {
+			names = append(names, name(b))
+		}
+	}
+	return strings.Join(names, " ")
 }

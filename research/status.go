@@ -59,11 +59,14 @@ type Active struct {
 	Seed      uint64            `json:"seed"`
 	MadeUp    *bool             `json:"made_up"` // its prices, or some of them, were made up; null: not known
 	RunPosition
-	Child     ktrdr.OperationID `json:"child_operation_id,omitempty"` // that does the work of the phase
-	Progress  *ktrdr.Progress   `json:"child_progress,omitempty"`
-	CreatedAt time.Time         `json:"created_at"`
-	StartedAt time.Time         `json:"started_at,omitzero"`
-	Seconds   float64           `json:"duration_seconds"` // since it started
+	Symbols    string            `json:"symbols,omitempty"`            // separated by blanks
+	Timeframes string            `json:"timeframes,omitempty"`         // the same
+	Worker     string            `json:"worker,omitempty"`             // the name of the worker that runs the child
+	Child      ktrdr.OperationID `json:"child_operation_id,omitempty"` // that does the work of the phase
+	Progress   *ktrdr.Progress   `json:"child_progress,omitempty"`
+	CreatedAt  time.Time         `json:"created_at"`
+	StartedAt  time.Time         `json:"started_at,omitzero"`
+	Seconds    float64           `json:"duration_seconds"` // since it started
 }
 
 // Cycle is a research that has ended.
@@ -125,6 +128,7 @@ func active(op ktrdr.Operation, s *Snapshot) Active {
 	var waits Listing
 	if json.Unmarshal(op.Metadata, &waits) == nil { // what cannot be read is left out
 		a.Brief, a.Strategy, a.Seed, a.MadeUp, a.RunPosition = waits.Brief, waits.Strategy, waits.Seed, waits.MadeUp, waits.RunPosition
+		a.Symbols, a.Timeframes = waits.Symbols, waits.Timeframes
 	}
 	if op.Status != ktrdr.Pending && !op.StartedAt.IsZero() && s.Now.After(op.StartedAt) {
 		a.Seconds = s.Now.Sub(op.StartedAt).Seconds()
@@ -137,6 +141,11 @@ func active(op ktrdr.Operation, s *Snapshot) Active {
 	a.Child = *state.child()
 	if c, ok := s.Children[a.Child]; ok {
 		a.Progress = &c.Progress
+		for _, w := range s.Workers {
+			if w.ID == c.Worker {
+				a.Worker = w.Name
+			}
+		}
 	}
 	return a
 }

@@ -1,6 +1,10 @@
 package research
 
-import "github.com/ktrdr/ktrdr"
+import (
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+)
 
 // Types defines researches, their designs and assessments, and the confirmations
 // of a run.
@@ -25,11 +29,26 @@ func Types() ktrdr.Types {
 	}
 }
 
+// stoppedBy are the codes of the checks for which a gate stopped a research.
+func stoppedBy(gates []GateResult) string {
+	var codes []string
+	for _, g := range gates {
+		for _, r := range g.Reasons {
+			if !g.Passed {
+				codes = append(codes, string(r.Code))
+			}
+		}
+	}
+	return strings.Join(codes, " ")
+}
+
 // researched is what is kept of a research. What cannot be read of it is left
 // out: it was a trial all the same.
 func researched(op ktrdr.Operation) ktrdr.LedgerEntry {
 	r, _ := resultOf[Result](&op)
-	t := &ktrdr.TrialFigures{Strategy: clip(r.StrategyName, maxLine), Unaided: len(r.Instead) > 0, Hash: r.ResultHash}
+	t := &ktrdr.TrialFigures{
+		Strategy: clip(r.StrategyName, maxLine), Unaided: len(r.Instead) > 0, Hash: r.ResultHash, StoppedBy: stoppedBy(r.Gates),
+	}
 	if f := r.Figures; f != nil {
 		t.Sharpe, t.SharpeZ, t.Alpha, t.AlphaZ = f.Sharpe, f.SharpeZ, f.Alpha, f.AlphaZ
 		t.NetReturn, t.MaxDrawdown, t.Trades = &f.NetReturn, &f.MaxDrawdown, f.Trades

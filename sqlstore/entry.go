@@ -34,7 +34,7 @@ const (
 
 	endTrial query = `UPDATE trials SET ended = 1, ended_at = {now}, strategy = $2, sharpe = $3, sharpe_z = $4, alpha = $5, alpha_z = $6,
 		score = $7,
-			net_return = $8, max_drawdown = $9, trades = $10, cheap_costs = $11, result_hash = $12, unaided = $13
+			net_return = $8, max_drawdown = $9, trades = $10, cheap_costs = $11, result_hash = $12, unaided = $13, stopped_by = $14
 		WHERE operation_id = $1`
 )
 
@@ -248,7 +248,8 @@ func (s *Store) keep(ctx context.Context, t *tx, op operationRow) error {
 	e := tell(op.Operation)
 	if f := e.Trial; f != nil {
 		err := t.later(ctx, endTrial, op.ID, shortened(f.Strategy), finite(f.Sharpe), finite(f.SharpeZ), finite(f.Alpha), finite(f.AlphaZ),
-			weaker(f.SharpeZ, f.AlphaZ), finite(f.NetReturn), finite(f.MaxDrawdown), f.Trades, bit(f.CheapCosts), hashText(f.Hash), bit(f.Unaided))
+			weaker(f.SharpeZ, f.AlphaZ), finite(f.NetReturn), finite(f.MaxDrawdown), f.Trades, bit(f.CheapCosts), hashText(f.Hash), bit(f.Unaided),
+			shortened(f.StoppedBy))
 		if err != nil {
 			return fmt.Errorf("trial of %s: %w", op.ID, err)
 		}

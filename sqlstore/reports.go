@@ -33,6 +33,8 @@ const (
 		WHERE at >= $1 AND ` + machineKinds + ` GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
 	selectPauses query = `SELECT 0, id, operation_id, kind, at, epoch, data FROM events
 		WHERE at >= $1 AND ` + machineKinds + ` AND kind IN ('paused', 'unpaused') ORDER BY at DESC, id DESC LIMIT 20`
+	selectProcesses query = `SELECT 0, id, operation_id, kind, at, epoch, data FROM events WHERE at >= $1 AND ` + machineKinds + `
+		AND kind NOT IN ('failed', 'released', 'resumed', 'checkpoint_skipped', 'write_refused') ORDER BY at DESC, id DESC LIMIT 200`
 )
 
 // field writes {name} of a statement as what a column of JSON says under that
@@ -78,11 +80,12 @@ func (s *Store) MachineSince(ctx context.Context, at time.Time) (m ktrdr.Machine
 		if err != nil {
 			return err
 		}
-		newest, err := collect(ctx, r, scanEvent, selectPauses, from)
-		m.Pauses = nil
-		for _, e := range slices.Backward(newest) {
-			m.Pauses = append(m.Pauses, e)
+		if m.Pauses, err = collect(ctx, r, scanEvent, selectPauses, from); err != nil {
+			return err
 		}
+		m.Newest, err = collect(ctx, r, scanEvent, selectProcesses, from)
+		slices.Reverse(m.Pauses)
+		slices.Reverse(m.Newest)
 		return err
 	})
 	return m, err

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -15,8 +16,11 @@ func (s *Store) TrialPoints(ctx context.Context, q ktrdr.TrialQuery) ([]ktrdr.Tr
 	}
 	var c conditions
 	c.add("t.main = 1")
+	since := q.Since
+	q.Since = time.Time{}
 	c.ofTrials(q, "t.")
-	text, args := c.page(`t.operation_id, o.status, o.rung, t.sharpe, t.sharpe_z, COALESCE(l.ended, 0), COALESCE(l.claim, 0)
+	c.when(!since.IsZero(), "(t.ended = 0 OR t.ended_at >= ?)", micros(since)) // what runs belongs to every span
+	text, args := c.page(`t.operation_id, o.status, o.rung, t.sharpe, t.sharpe_z, COALESCE(l.ended, 0), COALESCE(l.claim, 0), t.stopped_by
 		FROM trials AS t JOIN operations AS o ON o.id = t.operation_id
 		LEFT JOIN (SELECT research_id, MAX(claim) AS claim, MAX(CASE WHEN ended_at IS NULL THEN 0 ELSE 1 END) AS ended
 			FROM looks WHERE kind = 'confirmation' AND research_id <> '' GROUP BY research_id) AS l ON l.research_id = t.operation_id`,
@@ -27,6 +31,6 @@ func (s *Store) TrialPoints(ctx context.Context, q ktrdr.TrialQuery) ([]ktrdr.Tr
 }
 
 func scanTrialPoint(row scanner) (p ktrdr.TrialPoint, err error) {
-	err = row.Scan(&p.Operation, &p.Status, &p.Rung, &p.Sharpe, &p.SharpeZ, (*boolean)(&p.Looked), (*boolean)(&p.Claim))
+	err = row.Scan(&p.Operation, &p.Status, &p.Rung, &p.Sharpe, &p.SharpeZ, (*boolean)(&p.Looked), (*boolean)(&p.Claim), &p.StoppedBy)
 	return p, err
 }

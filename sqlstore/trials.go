@@ -17,7 +17,7 @@ import (
 const (
 	selectTrialColumns = `SELECT t.market_id, t.key, t.operation_id, o.operation_type, t.run, t.generation, t.idx, t.symbols, t.timeframes,
 		t.made_up, t.created_at, o.status, o.rung, t.strategy, t.sharpe, t.sharpe_z, t.alpha, t.alpha_z, t.net_return, t.max_drawdown, t.trades,
-		t.cheap_costs, t.unaided, t.result_hash,
+		t.cheap_costs, t.unaided, t.result_hash, t.stopped_by,
 		(SELECT MAX(of_m.trials) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
 		(SELECT MAX(of_m.looks) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
 		COALESCE(l.operation_id, ''), CASE WHEN l.ended_at IS NULL THEN 0 ELSE 1 END, COALESCE(l.claim, 0), l.adjusted_p
@@ -32,7 +32,7 @@ var scanTrial = fields(func(t *ktrdr.Trial) []any {
 		&t.Market, &t.Key, &t.Operation, &t.Type, &t.Run, &t.Generation, &t.Index, &t.Symbols, &t.Timeframes,
 		fromBit(&t.MadeUp), (*moment)(&t.CreatedAt), &t.Status, &t.Rung, &t.Strategy,
 		&t.Sharpe, &t.SharpeZ, &t.Alpha, &t.AlphaZ, &t.NetReturn, &t.MaxDrawdown, &t.Trades,
-		(*boolean)(&t.CheapCosts), (*boolean)(&t.Unaided), (*digest)(&t.Hash),
+		(*boolean)(&t.CheapCosts), (*boolean)(&t.Unaided), (*digest)(&t.Hash), &t.StoppedBy,
 		&t.MarketTrials, &t.MarketLooks, &t.Look, (*boolean)(&t.LookEnded), (*boolean)(&t.Claim), &t.Adjusted,
 	}
 })

@@ -101,7 +101,7 @@ var arrows = map[string]rule{
 	}},
 	"chart":  {}, // figures as SVG
 	"page": {ours: []string{ // what browsers see, made from the answers of the API
-		".", "api", "chart", "client", "evidence", "jobs", "market", "report", "research",
+		".", "api", "chart", "client", "evidence", "jobs", "market", "report", "research", "resilience",
 	}},
 	"client": {ours: []string{".", "api", "dummy", "jobs", "research", "report", "agent", "resilience"}},
 	"httpapi": {ours: []string{

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/ktrdr/ktrdr/chart"
 )
@@ -95,3 +96,31 @@ func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
 
 // stamp writes an instant with its date.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+
+// clip shortens a text for a list.
+func clip(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most-1]) + "…"
+}
+
+// capital writes a word with a capital letter.
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// plain is a text of a user, a model or a file without characters that change how
+// the text around it is shown: controls, and marks that turn its direction.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return '�'
+		}
+		return r
+	}, s)
+}

@@ -7,9 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
@@ -51,6 +49,10 @@ func (q overviewQuery) at() string {
 }
 
 func (p *Pages) routeOverview() {
+	p.mux.HandleFunc("GET /night/suggestions", p.view("Night", "suggestions", p.readSuggestions))
+	p.mux.HandleFunc("POST /night/resume", p.act(p.resumeAll))
+	p.mux.HandleFunc("POST /night/pause", p.act(p.setPaused))
+	p.mux.HandleFunc("POST /night/cancel", p.act(p.cancelResearch))
 	p.mux.HandleFunc("GET /night", p.view("Night", "overview", func(ctx context.Context, r *http.Request) (any, error) {
 		return p.readOverview(ctx, readOverviewQuery(r.URL.Query()))
 	}))
@@ -76,10 +78,15 @@ type overview struct {
 	Summary, Shown, NoLeaders, Next string
 	Leaders                         []leader
 
+	Stopped []stoppedRow
 	Needs   []need
 	Spend   *spend
-	Machine string
-	Events  []happened
+	Machine machine
+
+	Pause  *action // or the opposite
+	Cancel *action // the run that is shown
+	First  bool    // nothing was ever researched
+	Series int     // of prices that the lab has
 }
 
 type (
@@ -100,9 +107,7 @@ type (
 		Note  string
 		Claim bool
 	}
-	need     struct{ What, Why, Command string }
-	happened struct{ At, Clock, What, Note string }
-	spend    struct {
+	spend struct {
 		Spent, Limit, Share string
 		Models              []report.ModelSum
 	}
@@ -131,22 +136,34 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	if err != nil {
 		return overview{}, err
 	}
+	breakers, err := p.openBreakers(ctx)
+	if err != nil {
+		return overview{}, err
+	}
+	runs, err := p.lab.Runs(ctx, ktrdr.RunQuery{Limit: runsOffered})
+	if err != nil {
+		return overview{}, err
+	}
 	n := overview{Symbol: q.symbol, Timeframe: q.timeframe}
-	n.choices(q)
+	n.choices(q, runs.Runs)
+	if err := p.readActions(ctx, &n, q, runs.Runs); err != nil {
+		return overview{}, err
+	}
 	n.Span = fmt.Sprintf("%s to now", told.From.UTC().Format("Mon 2 Jan 2006, 15:04"))
 	n.headline(&told, &search)
 	n.funnel(search.Funnel)
 	n.Best = bestSoFar(&search)
-	n.running(status)
+	n.running(ctx, status, q)
 	n.leaders(board, q)
-	n.needs(told)
+	n.Stopped = stoppedRows(search.Stopped)
+	n.Needs = needsOf(ctx, &told, breakers, q.at())
 	n.spend(status.Budget, told.Models)
-	n.machine(told.Machine)
+	n.Machine = machineOf(told.Machine, told.From, told.To)
 	return n, nil
 }
 
 // choices are what the forms offer.
-func (n *overview) choices(q overviewQuery) {
+func (n *overview) choices(q overviewQuery, runs []ktrdr.Run) {
 	for _, o := range []option{
 		{Value: "", Name: "Last 12 hours"},
 		{Value: "last", Name: "Last session"},
@@ -156,6 +173,10 @@ func (n *overview) choices(q overviewQuery) {
 	} {
 		o.Chosen = o.Value == q.since
 		n.Ranges = append(n.Ranges, o)
+	}
+	n.Runs = append(n.Runs, option{Name: "All runs"})
+	for _, r := range runs {
+		n.Runs = append(n.Runs, option{Value: r.ID, Chosen: r.ID == q.run, Name: fmt.Sprintf("%s (%d)", clip(cmp.Or(r.Goal, r.ID), 48), r.Created)})
 	}
 	for _, name := range report.Sorts {
 		n.Sorts = append(n.Sorts, option{Value: name, Name: name, Chosen: name == cmp.Or(q.sort, report.Sorts[0])})
@@ -237,46 +258,6 @@ func (n *overview) funnel(f report.Funnel) {
 	add("Claimed", f.Claims, fmt.Sprintf("needs adjusted p ≤ %v", evidence.Rules{}.WithDefaults().MaxLuck))
 }
 
-type running struct {
-	ID, Handle, Strategy, Goal, Phase, Percent, Step, Elapsed string
-	Cells                                                     []cell
-}
-
-type cell struct {
-	Class string
-	X     int
-}
-
-var phases = []research.Phase{research.Designing, research.Training, research.Backtesting, research.Assessing}
-
-func (n *overview) running(s research.Status) {
-	n.Capacity = fmt.Sprintf("%d of at most %s, %d waiting.", s.Capacity.Active, plural(s.Capacity.Limit, "research"), s.Capacity.Waiting)
-	for _, a := range s.Active {
-		r := running{
-			ID: string(a.Operation), Handle: handle(a.Operation), Strategy: strategyName(a.Strategy), Goal: a.Brief,
-			Phase: "waiting", Percent: "0", Elapsed: lasted(time.Duration(a.Seconds * float64(time.Second))),
-		}
-		if at := slices.Index(phases, a.Phase); at >= 0 {
-			name := strings.ToLower(string(a.Phase))
-			r.Phase = fmt.Sprintf("%s%s %d of %d", strings.ToUpper(name[:1]), name[1:], at+1, len(phases))
-			for i := range phases {
-				class := ""
-				switch {
-				case i < at:
-					class = "d"
-				case i == at:
-					class = "p"
-				}
-				r.Cells = append(r.Cells, cell{class, i * 16})
-			}
-		}
-		if a.Progress != nil {
-			r.Percent, r.Step = fmt.Sprintf("%.0f", a.Progress.Percentage), a.Progress.CurrentStep
-		}
-		n.Running = append(n.Running, r)
-	}
-}
-
 type leader struct {
 	ID, Handle, Strategy, Symbol, Timeframe, Verdict, Mark   string
 	MadeUp                                                   bool
@@ -339,15 +320,6 @@ func skillScale(rows []report.Leader) chart.Scale {
 	return s.Pad(0.04)
 }
 
-func (n *overview) needs(r report.Report) {
-	for _, f := range r.Failures {
-		n.Needs = append(n.Needs, need{What: plural(f.Count, "operation") + " failed", Why: f.Reason, Command: f.Next})
-	}
-	for _, text := range r.Problems {
-		n.Needs = append(n.Needs, need{What: "Problem", Why: text})
-	}
-}
-
 func (n *overview) spend(b research.BudgetStatus, calls *report.ModelCalls) {
 	if b.Limit == 0 && calls == nil {
 		return
@@ -359,12 +331,6 @@ func (n *overview) spend(b research.BudgetStatus, calls *report.ModelCalls) {
 	if calls != nil {
 		n.Spend.Models = calls.ByModel
 	}
-}
-
-func (n *overview) machine(m report.Machine) {
-	n.Machine = fmt.Sprintf("%s, %d died. %s joined, %d died. %s resumed, %d given up.",
-		plural(m.BackendStarts, "backend start"), m.BackendDeaths, plural(m.WorkersJoined, "worker"), m.WorkersLost,
-		plural(m.Resumed, "operation"), m.Poisoned)
 }
 
 // handle is the part of an id that people use.

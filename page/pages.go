@@ -53,6 +53,7 @@ func New(c Config) (*Pages, error) {
 	var err error
 	p.templates, err = template.New("").Funcs(template.FuncMap{
 		"asset": assetPath, "count": count, "time": func(t time.Time, layout string) string { return t.UTC().Format(layout) },
+		"rfc": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, "plain": plain,
 		"hatch": func() template.HTML { return chart.Hatch },
 	}).ParseFS(files, "views/*.html")
 	if err != nil {
@@ -198,7 +199,7 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
-	status := http.StatusInternalServerError
+	status, text := http.StatusInternalServerError, err.Error()
 	switch ktrdr.CodeOf(err) {
 	case ktrdr.CodeNotFound:
 		status = http.StatusNotFound
@@ -214,6 +215,7 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusServiceUnavailable
 	default:
 		p.log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "error", err)
+		text = "Something went wrong in the server; its log has the details."
 	}
-	p.render(w, r, status, http.StatusText(status), "failure", err.Error())
+	p.render(w, r, status, http.StatusText(status), "failure", text)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Process is one life of a backend or of a worker, as far as events tell.
-type Process struct {
+// ProcessLife is one life of a backend or of a worker, as far as events tell.
+type ProcessLife struct {
 	Kind string    `json:"kind"` // backend or worker
 	Name string    `json:"name"`
 	PID  int       `json:"pid,omitempty"`
@@ -46,20 +46,20 @@ type told struct {
 
 // processesOf are the lives that events tell of, and the events themselves,
 // newest first. Workers inside a backend live as long as it does and are left out.
-func processesOf(events []ktrdr.Event, from time.Time) ([]Process, []ProcessEvent) {
-	var lives []Process
+func processesOf(events []ktrdr.Event, from time.Time) ([]ProcessLife, []ProcessEvent) {
+	var lives []ProcessLife
 	log := []ProcessEvent{}
 	for _, e := range events {
 		var t told
 		if len(e.Data) > 0 && json.Unmarshal(e.Data, &t) != nil || t.HeldBy != "" {
 			continue
 		}
-		one := Process{Kind: "worker", Name: cmp.Or(t.Name, t.Worker), PID: t.PID, From: e.At, ID: t.Worker}
+		one := ProcessLife{Kind: "worker", Name: cmp.Or(t.Name, t.Worker), PID: t.PID, From: e.At, ID: t.Worker}
 		if t.Incarnation != "" {
-			one = Process{Kind: "backend", Name: cmp.Or(t.Backend, t.Host), PID: t.PID, From: e.At, ID: t.Incarnation}
+			one = ProcessLife{Kind: "backend", Name: cmp.Or(t.Backend, t.Host), PID: t.PID, From: e.At, ID: t.Incarnation}
 		}
 		log = append(log, ProcessEvent{At: e.At, Kind: e.Kind, Name: one.Name, PID: t.PID, Text: eventText(&t)})
-		at := slices.IndexFunc(lives, func(p Process) bool { return p.ID == one.ID && p.Kind == one.Kind && p.To.IsZero() })
+		at := slices.IndexFunc(lives, func(p ProcessLife) bool { return p.ID == one.ID && p.Kind == one.Kind && p.To.IsZero() })
 		switch e.Kind {
 		case ktrdr.EventBackendStarted, ktrdr.EventWorkerRegistered, ktrdr.EventWorkerReturned:
 			if at < 0 {
@@ -75,7 +75,7 @@ func processesOf(events []ktrdr.Event, from time.Time) ([]Process, []ProcessEven
 		}
 	}
 	slices.Reverse(log)
-	return append([]Process{}, lives[max(0, len(lives)-mostProcesses):]...), log
+	return append([]ProcessLife{}, lives[max(0, len(lives)-mostProcesses):]...), log
 }
 
 func eventText(t *told) string {

@@ -27,7 +27,7 @@ func TestProcessesOf_JoinsStartAndEndOfEachLife(t *testing.T) {
 		event(8, ktrdr.EventWorkerLeft, `{"worker_id":"w-1","name":"box-1"}`),
 		event(9, ktrdr.EventBreaker, `{"name":"provider:local","to":"OPEN","reason":"3 failures in a row"}`),
 	}, from)
-	want := []Process{
+	want := []ProcessLife{
 		{Kind: "worker", Name: "box-9", ID: "w-old", From: from, To: at(1), Died: true},
 		{Kind: "backend", Name: "lab", ID: "b-1", PID: 10, From: at(2), To: at(6), Died: true},
 		{Kind: "worker", Name: "box-1", ID: "w-1", PID: 11, From: at(4), To: at(8)},

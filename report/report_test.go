@@ -101,7 +101,7 @@ func TestMachineOf_CountsByWhatEventsSayInTheirFields(t *testing.T) {
 		BackendStarts: 3, BackendDeaths: 1, WorkersJoined: 4, WorkersLeft: 15, WorkersLost: 2, Orphaned: 5, Poisoned: 6, Interrupted: 7,
 		Requeued: 8, Released: 9, Reported: 10, Resumed: 11,
 		CheckpointsSkipped: 12, WritesRefused: 13, BreakerChanges: 14,
-		Processes: []Process{}, Log: []ProcessEvent{},
+		Processes: []ProcessLife{}, Log: []ProcessEvent{},
 		Pauses: []Pause{{From: at, To: at.Add(time.Minute)}, {From: at.Add(time.Hour), To: at.Add(2 * time.Hour)}, {From: at.Add(3 * time.Hour)}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

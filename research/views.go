@@ -71,7 +71,7 @@ func (v Views) Status(ctx context.Context, waiting int) (Status, error) {
 
 // MemoryQuery says which part of memory is wanted.
 type MemoryQuery struct {
-	Kind   string `query:"kind" oneof:"experiments,hypotheses,trials" doc:"by default experiments"`
+	Kind   string `query:"kind" oneof:"experiments,hypotheses,suggestions,trials" doc:"by default experiments; suggestions are hypotheses by their text, the most frequent first"`
 	Run    string `query:"run" doc:"only those of this run"`
 	Limit  int    `query:"limit" doc:"entries of a page, 1 to 1000"`
 	Cursor string `query:"cursor" doc:"next_cursor of the page before"`
@@ -84,6 +84,7 @@ type MemoryPage struct {
 	Counts      map[string]int64 `json:"counts"`
 	Experiments []ExperimentRow  `json:"experiments,omitzero"`
 	Hypotheses  []HypothesisRow  `json:"hypotheses,omitzero"`
+	Suggestions []Suggestion     `json:"suggestions,omitzero"`
 	Trials      []ktrdr.Trial    `json:"trials,omitzero"`
 }
 
@@ -155,6 +156,8 @@ func (v Views) Memory(ctx context.Context, q MemoryQuery) (MemoryPage, string, e
 	switch q.Kind {
 	case "hypotheses":
 		m.Hypotheses, err = v.hypotheses(ctx, q)
+	case "suggestions":
+		m.Suggestions, err = v.suggestions(ctx, q)
 	case "trials":
 		var page ktrdr.TrialPage
 		page, err = v.Engine.Trials(ctx, ktrdr.TrialQuery{Run: q.Run, Limit: q.Limit, Cursor: q.Cursor})

@@ -20,14 +20,32 @@ STATISTICS := (evidence|worlds)
 slow  = $(shell go list ./... | grep -E '/ktrdr/$(SLOW)(/|$$)')
 fast  = $(shell go list ./... | grep -vE '/ktrdr/(bench|$(SLOW))(/|$$)')
 
-.PHONY: help build demo test test-unit test-integration quality soak soak-statistics mutate bench client dist clean needs-go
+.PHONY: help build assets demo test test-unit test-integration quality soak soak-statistics mutate bench client dist clean needs-go
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: needs-go ## Build bin/ktrdr
+build: needs-go assets ## Build bin/ktrdr
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ktrdr ./cmd/ktrdr
 	@echo "built bin/ktrdr $(VERSION)"
+
+# What the page takes from npm, and its licences. Without it the charts do not zoom.
+WEB := page/web/node_modules
+assets: ## Fetch the charts of the page from npm, if npm is there
+	@if ! command -v npm >/dev/null; then \
+		echo "assets: npm is missing, so the charts of the page do not zoom (install node 20 or newer to have it)"; \
+	elif [ ! -e page/npm/uplot.js ] || [ page/web/package-lock.json -nt page/npm/uplot.js ]; then \
+		echo "assets: fetching the charts of the page from npm, once"; \
+		if (cd page/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then \
+			cp $(WEB)/lightweight-charts/dist/lightweight-charts.standalone.production.js page/npm/lightweight-charts.js; \
+			cp $(WEB)/lightweight-charts/LICENSE page/npm/lightweight-charts.LICENSE; \
+			cp $(WEB)/uplot/dist/uPlot.min.css page/npm/uplot.css; \
+			cp $(WEB)/uplot/LICENSE page/npm/uplot.LICENSE; \
+			cp $(WEB)/uplot/dist/uPlot.iife.min.js page/npm/uplot.js; \
+		else \
+			echo "assets: npm could not fetch them, so the charts of the page do not zoom"; \
+		fi; \
+	fi
 
 demo: build ## Research a made-up market with an edge in it, and show what survived
 	@$(BIN)/ktrdr demo --exit
@@ -94,7 +112,7 @@ client: ## Install what the LangGraph client is built and tested with, and build
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
-dist: needs-go ## Release binaries for every platform, with checksums, in dist/
+dist: needs-go assets ## Release binaries for every platform, with checksums, in dist/
 	@rm -rf dist && mkdir -p dist
 	@for p in $(PLATFORMS); do \
 		out=dist/ktrdr_$(VERSION)_$${p%/*}_$${p#*/}; \
@@ -104,7 +122,8 @@ dist: needs-go ## Release binaries for every platform, with checksums, in dist/
 	@cd dist && if command -v sha256sum >/dev/null; then sha256sum ktrdr_*; else shasum -a 256 ktrdr_*; fi > SHA256SUMS
 
 clean: ## Remove what was built
-	@rm -rf bin dist
+	@rm -rf bin dist page/web/node_modules
+	@find page/npm -type f ! -name README.md -delete
 
 needs-go:
 	@command -v go >/dev/null || { echo "Go is missing: install Go 1.26 or newer from https://go.dev/dl/"; exit 1; }

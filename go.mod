@@ -25,7 +25,11 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+require (
+	github.com/chromedp/cdproto v0.157.8
+	github.com/chromedp/chromedp v0.21.0
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+)
 
 require (
 	github.com/andybalholm/brotli v1.2.6 // indirect

@@ -99,7 +99,7 @@ var arrows = map[string]rule{
 	"api": {ours: []string{ // the routes, which server and client share
 		".", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
 	}},
-	"chart":  {}, // figures as SVG
+	"chart": {}, // figures as SVG
 	"page": {ours: []string{ // what browsers see, made from the answers of the API
 		".", "api", "chart", "client", "evidence", "jobs", "market", "report", "research", "resilience",
 	}},

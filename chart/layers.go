@@ -48,7 +48,7 @@ func (c *canvas) path(class, d string) {
 type Area struct {
 	Points []XY
 	Base   float64 // the level
-	To     []XY // instead of the level
+	To     []XY    // instead of the level
 	Class  string
 	Hatch  bool // what luck explains
 }

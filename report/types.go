@@ -76,7 +76,7 @@ type Machine struct {
 	BreakerChanges     int     `json:"breaker_changes"`
 	Pauses             []Pause `json:"pauses,omitempty"`
 
-	Processes []ProcessLife      `json:"processes"` // the newest lives of backends and workers
+	Processes []ProcessLife  `json:"processes"` // the newest lives of backends and workers
 	Log       []ProcessEvent `json:"log"`       // what happened to them, newest first
 }
 

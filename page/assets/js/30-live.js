@@ -58,13 +58,20 @@ function found(beat) {
 
 async function refresh() {
   if (asking) return void (again = true);
-  if (document.hidden || !$("#main [data-live]")) return;
+  if (document.hidden || !$("#view [data-live]")) return;
   asking = true;
   try {
     const answer = await fetch(location.href, { headers: { "Ktrdr-Fragment": "1" } });
     if (answer.redirected) return void (location.href = "/login"); // the session has ended
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const names = (under) => $$("[id][data-live]", under).map((e) => e.id).join();
+    if (names(fresh) !== names($("#view"))) { // another state of the page: the first research, the end of one
+      $("#view").replaceChildren(...fresh.body.childNodes);
+      local($("#view"));
+      $$("[data-load]", $("#view")).forEach(load);
+      return;
+    }
     for (const section of $$("[id][data-live]", fresh)) {
       const here = document.getElementById(section.id);
       // What a reader points at or types into does not move.

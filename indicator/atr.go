@@ -2,27 +2,21 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name:    "atr",
-		Params:  []Param{period(14, 1, 100)},
-		Outputs: []string{single}, Units: []Unit{InPrice},
-		Doc: "Average true range, smoothed as Wilder does: begun with the mean of the true ranges of the bars 1 to period, " +
-			"then (before*(period-1)+new)/period. The first bar has no true range, for it has no close before it.",
-		Follows: "TA-Lib",
-		Make:    makeATR,
-	})
-}
+var _ = register(Definition{
+	Name: "atr", Params: []Param{period(14, 1, 100)}, Units: []Unit{InPrice},
+	Doc: "Average true range, smoothed as Wilder does: begun with the mean of the true ranges of the bars 1 to period, " +
+		"then (before*(period-1)+new)/period. The first bar has no true range, for it has no close before it.",
+	Follows: "TA-Lib", build: makeATR,
+})
 
-func makeATR(a Args) Indicator {
+func makeATR(a Args) built {
 	p := a.Int("period")
 	return built{
-		outputs: []string{single}, warm: []int{p}, reads: highs | lows | closes, cost: 4, memory: 8,
+		warm: []int{p}, reads: highs | lows | closes, cost: 4, memory: 8,
 		start: func() machine {
 			mean := newWilder(p)
 			mean.lead = 1
-			r := atr{mean: mean}
-			return r.run
+			return (&atr{mean: mean}).run
 		},
 	}
 }

@@ -42,10 +42,7 @@ type sum struct {
 	total float64
 }
 
-func newSum(length int) step {
-	s := &sum{block: newBlock(length, 0)}
-	return s.run
-}
+func newSum(length int) step { return (&sum{block: newBlock(length, 0)}).run }
 
 // newOpenSum is a sum that has a value from the first bar on, over fewer values
 // until there are enough.
@@ -98,8 +95,7 @@ func newMean(length int) step {
 	if length <= shortest {
 		return newShortMean(length)
 	}
-	m := &mean{block: newBlock(length, 0), share: 1 / float64(length)}
-	return m.run
+	return (&mean{block: newBlock(length, 0), share: 1 / float64(length)}).run
 }
 
 func (m *mean) run(x, out []float64) {

@@ -35,9 +35,7 @@ func Align(base, higher *Bars) []int32 {
 // MaxAge is how many bars of base may close after a bar of higher before it
 // counts as out of date: twice as many as fit into one. They are counted, not
 // timed, so that nights, weekends and holidays make no bar older.
-func MaxAge(base, higher Timeframe) int {
-	return int(2 * atMost(higher) / max(atMost(base), 1))
-}
+func MaxAge(base, higher Timeframe) int { return int(2 * atMost(higher) / max(atMost(base), 1)) }
 
 // atMost is the longest that a bar of a timeframe can be, in seconds.
 func atMost(tf Timeframe) int64 {

@@ -156,9 +156,7 @@ func readDate(b []byte) (d date, rest []byte, ok bool) {
 
 // compactEnd tells whether 20060102 can be followed by b: nothing, a time of
 // day behind a space or T, or six more digits.
-func compactEnd(b []byte) bool {
-	return len(b) == 0 || b[0] == ' ' || b[0] == 'T' || len(b) == 6
-}
+func compactEnd(b []byte) bool { return len(b) == 0 || b[0] == ' ' || b[0] == 'T' || len(b) == 6 }
 
 func daysIn(year, month int) int {
 	switch month {

@@ -52,9 +52,7 @@ const (
 )
 
 // String is the identity in one word.
-func (v Identity) String() string {
-	return [...]string{"different", "ask", "same"}[v]
-}
+func (v Identity) String() string { return [...]string{"different", "ask", "same"}[v] }
 
 // Identity judges a likeness.
 func (l Likeness) Identity() Identity {
@@ -118,9 +116,7 @@ func (l Likeness) String() string {
 
 // hundredths writes a correlation with four decimals, rounded
 // towards 0: 0.97999 stays below 0.98.
-func hundredths(r float64) string {
-	return strconv.FormatFloat(math.Trunc(r*1e4)/1e4, 'f', 4, 64)
-}
+func hundredths(r float64) string { return strconv.FormatFloat(math.Trunc(r*1e4)/1e4, 'f', 4, 64) }
 
 func grouped(n int) string {
 	s := strconv.Itoa(n)

@@ -42,9 +42,7 @@ func (c calendar) end(t int64) int64 {
 	return t + c.length
 }
 
-func floor(t, n int64) int64 {
-	return t - mod(t, n)
-}
+func floor(t, n int64) int64 { return t - mod(t, n) }
 
 // mod is t modulo n, never negative.
 func mod(t, n int64) int64 {

@@ -82,10 +82,7 @@ func Start(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel) (*Ru
 	if err != nil {
 		return nil, fmt.Errorf("training of strategy %s: %w", s.Name, err)
 	}
-	return &Run{
-		ds: ds, strategy: s, seed: seed, trainer: trainer,
-		order: make([]int32, len(ds.Train)),
-	}, nil
+	return &Run{ds: ds, strategy: s, seed: seed, trainer: trainer, order: make([]int32, len(ds.Train))}, nil
 }
 
 // Progress is where a run stands.

@@ -88,6 +88,26 @@ func (f *file) text(comment, name string, frame, args int) {
 	f.line("TEXT ·%s(SB), NOSPLIT, $%d-%d", name, 8+frame, args)
 }
 
+// moves copies words, each from its first operand to its second.
+func (f *file) moves(operands ...string) {
+	for _, o := range operands {
+		f.op("MOVQ", o)
+	}
+}
+
+// mark places a new label here.
+func (f *file) mark(name string) string {
+	l := f.label(name)
+	f.line("%s:", l)
+	return l
+}
+
+// again counts down and goes back to a label until nothing is left.
+func (f *file) again(label, name string, operands ...any) {
+	f.op(name, operands...)
+	f.op("JNE", label)
+}
+
 func (f *file) label(name string) string {
 	f.labels++
 	return fmt.Sprintf("%s%d", name, f.labels)

@@ -6,8 +6,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// LookAheadError says that something known at a bar changed when only later
-// bars did.
+// LookAheadError says that something known at a bar changed when only later bars did.
 type LookAheadError struct {
 	Bar    int    // where the change shows
 	Cut    int    // the first bar that was changed
@@ -70,8 +69,7 @@ func fillCuts(trades []Trade, bars int) []int {
 	return cuts
 }
 
-// compareRuns returns the first difference that a change after the open of
-// bar cut cannot have made.
+// compareRuns returns the first difference that a change after the open of bar cut cannot have made.
 func compareRuns(want, got *Result, cut int) *LookAheadError {
 	for i := range min(cut, len(want.Equity)) {
 		if i >= len(got.Equity) || got.Equity[i] != want.Equity[i] {
@@ -133,8 +131,7 @@ type future struct {
 
 var futures = []future{{"removed", 0}, {"a third higher", 4.0 / 3}, {"a third lower", 2.0 / 3}}
 
-// change gives the series another future from the open of bar cut on, which
-// stays.
+// change gives the series another future from the open of bar cut on, which stays.
 func (f future) change(b *market.Bars, cut int) *market.Bars {
 	if f.scale == 0 {
 		return b.Slice(0, cut+1)

@@ -75,8 +75,7 @@ func (c Config) Validate() error {
 	return err
 }
 
-// validate expects the defaults filled in. Comparisons are written so that a
-// NaN fails them.
+// validate expects the defaults filled in. Comparisons are written so that a NaN fails them.
 func (c Config) validate() error {
 	var wrong []string
 	check := func(ok bool, format string, args ...any) {
@@ -119,8 +118,7 @@ func (c Config) validate() error {
 // friction is what a fill pays beside the commission, as a rate of the price.
 func (c Config) friction() float64 { return c.Slippage + float64(c.Spread/2) }
 
-// plain has the fields of Config without its methods, so that encoding it
-// does not come back here.
+// plain has the fields of Config without its methods, so that encoding it does not come back here.
 type plain Config
 
 type configWire struct {

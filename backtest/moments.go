@@ -14,8 +14,7 @@ type moments struct {
 	negative float64 // sum of squares of the negative returns
 }
 
-// newMoments goes through the curve twice, first for the mean. Both passes run
-// at the pace of the division.
+// newMoments goes through the curve twice, first for the mean. Both passes run at the pace of the division.
 func newMoments(equity []float64) (r moments) {
 	if len(equity) < 2 {
 		return r
@@ -38,8 +37,7 @@ func newMoments(equity []float64) (r moments) {
 	return r
 }
 
-// change is the return from one equity to the next. What is not above zero
-// cannot earn a return.
+// change is the return from one equity to the next. What is not above zero cannot earn a return.
 func change(from, to float64) float64 {
 	if from <= 0 {
 		return 0

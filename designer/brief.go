@@ -40,8 +40,7 @@ type Brief struct {
 	NotUnderstood     []string `json:"not_understood,omitempty"`
 	NothingUnderstood bool     `json:"nothing_understood,omitempty"` // there are such words, and no others
 
-	// Understood tells in sentences what was read out of the text, so that a
-	// user sees what was not.
+	// Understood tells in sentences what was read out of the text, so that a user sees what was not.
 	Understood []string `json:"understood"`
 
 	// Stats describe the market, and LongerStats its longer bars, in the order of
@@ -61,8 +60,7 @@ const (
 	Position Style = "position"
 )
 
-// horizons are the least and the most bars that a label of the style looks
-// ahead.
+// horizons are the least and the most bars that a label of the style looks ahead.
 func (s Style) horizons() [2]int {
 	switch s {
 	case Scalping:

@@ -45,8 +45,7 @@ type Refusal struct {
 	Limit *float64 `json:"limit,omitempty"`
 }
 
-// UnmarshalJSON also reads a reason as earlier versions wrote it: a text that
-// begins with a code.
+// UnmarshalJSON also reads a reason as earlier versions wrote it: a text that begins with a code.
 func (r *Refusal) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		var text string

@@ -177,8 +177,7 @@ func (f *frame) preferred(list []Gene, most int) []Gene {
 	return out
 }
 
-// anyGene is the first reading that is allowed; of a market in which none is,
-// the first that has values.
+// anyGene is the first reading that is allowed; of a market in which none is, the first that has values.
 func (f *frame) anyGene() Gene {
 	for _, c := range f.brief.Stats.Columns {
 		x := Gene{Reading: c.Name, Period: c.Period, Partition: Raw}
@@ -190,8 +189,7 @@ func (f *frame) anyGene() Gene {
 	return Gene{Reading: c.Name, Period: c.Period, Partition: Raw}
 }
 
-// allowed says that the market has values of the input, and the brief nothing
-// against it.
+// allowed says that the market has values of the input, and the brief nothing against it.
 func (f *frame) allowed(x Gene) bool {
 	r, known := find(x.Reading)
 	if !known || slices.Contains(f.brief.AvoidReadings, x.Reading) || slices.Contains(f.brief.AvoidFamilies, r.family) {

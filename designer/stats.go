@@ -42,8 +42,7 @@ const (
 	q98
 )
 
-// mostValues is how many values a quantile is taken from: more would not move
-// a fuzzy set.
+// mostValues is how many values a quantile is taken from: more would not move a fuzzy set.
 const mostValues = 4096
 
 // mostBars is how many bars are looked at, the latest ones before the test part:
@@ -80,8 +79,7 @@ func closedBy(b *market.Bars, until int64) *market.Bars {
 	return b.Slice(0, sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > until }))
 }
 
-// measure describes a market by the last of its bars that have closed by an
-// instant, n at most.
+// measure describes a market by the last of its bars that have closed by an instant, n at most.
 func measure(b *market.Bars, until int64, most int) (Stats, error) {
 	s := Stats{Bars: b.Len()}
 	b = closedBy(b, until)

@@ -88,8 +88,7 @@ func (c *Confirmation) plainInterval(holdout *Part) {
 	c.Low, c.High = num.Finite(*ratio-half), num.Finite(*ratio+half)
 }
 
-// unit is the error behind the Sharpe ratio's z-value, annualized where the
-// ratio is.
+// unit is the error behind the Sharpe ratio's z-value, annualized where the ratio is.
 func (c *Confirmation) unit(barsPerYear float64) float64 {
 	e := c.Holdout.Sharpe.cautiousError()
 	if c.Holdout.Sharpe.Annualized != nil {

@@ -15,8 +15,7 @@ type Decay struct {
 	Undefined   string   `json:"undefined,omitempty"`
 }
 
-// DecayOf compares the ratio on the data a strategy was made with to that on
-// data it had not seen.
+// DecayOf compares the ratio on the data a strategy was made with to that on data it had not seen.
 func DecayOf(in, out Sharpe) Decay {
 	d := Decay{InSample: in.PerBar, OutOfSample: out.PerBar}
 	if in.Annualized != nil && out.Annualized != nil {

@@ -106,8 +106,7 @@ func (c *Comparison) regress(s, m sample) {
 	c.AlphaZ = num.Finite(alpha / e)
 }
 
-// compound is the return over all bars; a series that is not finite has none
-// and gives -1, the worst.
+// compound is the return over all bars; a series that is not finite has none and gives -1, the worst.
 func compound(returns []float64) float64 {
 	logs := make([]float64, len(returns))
 	for i, v := range returns {

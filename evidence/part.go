@@ -31,8 +31,7 @@ func PartOf(bars *market.Bars, r *backtest.Result) (Part, error) {
 	return partOf(r, hold[:len(r.Equity)-1-r.Config.StartBar]), nil
 }
 
-// judgeable refuses bars that the backtest was not made on, and a backtest without a
-// return.
+// judgeable refuses bars that the backtest was not made on, and a backtest without a return.
 func judgeable(bars *market.Bars, r *backtest.Result) error {
 	n := len(r.Equity)
 	if n == 0 || n > bars.Len() || len(r.Time) != n || bars.Time[0] != r.Time[0] || bars.Time[n-1] != r.Time[n-1] {

@@ -100,8 +100,7 @@ func spread(ups, downs float64) float64 {
 	return 100 * math.Abs(ups-downs) / (ups + downs)
 }
 
-// moves keeps the larger of a bar's moves up and down if it is one; of equal
-// moves neither.
+// moves keeps the larger of a bar's moves up and down if it is one; of equal moves neither.
 func moves(up, down float64) (float64, float64) {
 	return keep(up, up > max(down, 0)), keep(down, down > max(up, 0))
 }

@@ -44,8 +44,7 @@ type sum struct {
 
 func newSum(length int) step { return (&sum{block: newBlock(length, 0)}).run }
 
-// newOpenSum is a sum that has a value from the first bar on, over fewer values
-// until there are enough.
+// newOpenSum is a sum that has a value from the first bar on, over fewer values until there are enough.
 func newOpenSum(length int) step {
 	s := &sum{block: newBlock(length, 0)}
 	clear(s.suffix)

@@ -52,8 +52,7 @@ type Definition struct {
 	Doc     string   // the definition
 	Follows string   // whose definition it is: "TA-Lib", "reference" (the Python system) or "ktrdr" (our own)
 
-	// Check refuses parameters that are each in range and wrong together; nil
-	// when there are none.
+	// Check refuses parameters that are each in range and wrong together; nil when there are none.
 	Check func(Args) error
 
 	// build makes the indicator. It leaves out the outputs where they do not hang on the arguments.

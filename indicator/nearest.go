@@ -6,8 +6,7 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// Nearest is the name of the indicator whose name or alias is the most like
-// name, or "" when none is.
+// Nearest is the name of the indicator whose name or alias is the most like name, or "" when none is.
 func Nearest(name string) string {
 	var all []string
 	for _, d := range Definitions() {

@@ -78,8 +78,7 @@ func longerBars(ctx context.Context, l *local.Lab, n local.Name, of market.Timef
 	return market.Resample(b, n.Timeframe)
 }
 
-// during leaves out the bars that open before the first of base or close after the
-// last.
+// during leaves out the bars that open before the first of base or close after the last.
 func during(b, base *market.Bars) *market.Bars {
 	first, end := base.Time[0], base.Timeframe.End(base.Time[base.Len()-1])
 	i := 0

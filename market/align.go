@@ -68,12 +68,10 @@ func NewAge(base, higher Timeframe) Age {
 	return Age{limit: MaxAge(base, higher), most: 2*atMost(higher) + longestBreak}
 }
 
-// Begin says that a newer longer bar, which closed at an instant, is the one to
-// use from now on.
+// Begin says that a newer longer bar, which closed at an instant, is the one to use from now on.
 func (a *Age) Begin(end int64) { a.end, a.bars, a.begun = end, 0, true }
 
-// Stale takes the close of the next base bar and says whether the longer bar is
-// out of date there.
+// Stale takes the close of the next base bar and says whether the longer bar is out of date there.
 func (a *Age) Stale(end int64) bool {
 	if !a.begun {
 		return true

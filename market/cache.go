@@ -124,8 +124,7 @@ func CheckSymbol(s string) error {
 // ErrNoData means that there is no such series.
 var ErrNoData = errors.New("no such data")
 
-// Encode writes the bars file of a series. The error is an InvalidError where
-// b breaks a rule.
+// Encode writes the bars file of a series. The error is an InvalidError where b breaks a rule.
 func Encode(w io.Writer, b *Bars) error {
 	if err := CheckSymbol(b.Symbol); err != nil {
 		return err
@@ -176,8 +175,7 @@ func OpenVerified(path string) (*Bars, io.Closer, error) {
 	return MapVerified(f)
 }
 
-// MapVerified is OpenVerified of a file that is open, and that may be closed
-// afterwards.
+// MapVerified is OpenVerified of a file that is open, and that may be closed afterwards.
 func MapVerified(f *os.File) (*Bars, io.Closer, error) {
 	b, c, h, err := open(f)
 	if err == nil {
@@ -280,8 +278,7 @@ func (h header) bind(data []byte) *Bars {
 	return b
 }
 
-// numbers sees bytes as numbers: in place where the machine orders bytes as
-// the file does, else by copying.
+// numbers sees bytes as numbers: in place where the machine orders bytes as the file does, else by copying.
 func numbers[T int64 | float64](data []byte, n int) []T {
 	if n == 0 {
 		return nil

@@ -54,8 +54,7 @@ func plain(r io.Reader) (io.Reader, error) {
 	return gzipped{z}, nil
 }
 
-// gzipped says of a file that ends too soon that it does: to a reader of lines
-// it would be one that ends.
+// gzipped says of a file that ends too soon that it does: to a reader of lines it would be one that ends.
 type gzipped struct{ *gzip.Reader }
 
 func (z gzipped) Read(b []byte) (int, error) {

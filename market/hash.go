@@ -51,8 +51,7 @@ func flushed(h hash.Hash, buf []byte) []byte {
 	return buf[:0]
 }
 
-// prices are the columns but Time, in the order in which files and hashes hold
-// them.
+// prices are the columns but Time, in the order in which files and hashes hold them.
 func (b *Bars) prices() [5][]float64 {
 	return [5][]float64{b.Open, b.High, b.Low, b.Close, b.Volume}
 }

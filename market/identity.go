@@ -114,8 +114,7 @@ func (l Likeness) String() string {
 	return b.String()
 }
 
-// hundredths writes a correlation with four decimals, rounded
-// towards 0: 0.97999 stays below 0.98.
+// hundredths writes a correlation with four decimals, rounded towards 0: 0.97999 stays below 0.98.
 func hundredths(r float64) string { return strconv.FormatFloat(math.Trunc(r*1e4)/1e4, 'f', 4, 64) }
 
 func grouped(n int) string {
@@ -148,8 +147,7 @@ type Known struct {
 	Prices func() (*Prices, error) // reads them when they are needed
 }
 
-// Match is a market that a series resembles, by the series of it that is most
-// alike.
+// Match is a market that a series resembles, by the series of it that is most alike.
 type Match struct {
 	Market   string
 	Series   string

@@ -92,8 +92,7 @@ func (p *overlay) pieces() {
 	}
 }
 
-// scan lays the closes over the spans at an offset and sums up the shared
-// returns of each piece.
+// scan lays the closes over the spans at an offset and sums up the shared returns of each piece.
 func (p *overlay) scan(offset int64) []moments {
 	sums := make([]moments, len(p.seasonOf))
 	var lastX, lastY float64

@@ -91,8 +91,7 @@ func (p *overlay) likeness(s setting) Likeness {
 
 type scans map[int64][]moments
 
-// scanAll scans the offsets, and those that the clocks make of them, unless they
-// are done.
+// scanAll scans the offsets, and those that the clocks make of them, unless they are done.
 func (p *overlay) scanAll(done scans, offsets []int64, all []clocks) {
 	for _, c := range all {
 		for s := range season(seasons) {

@@ -92,8 +92,7 @@ func perBar(tf Timeframe) float64 {
 	return yearly * math.Sqrt(float64(tf.seconds())/(day*tradingDays))
 }
 
-// openFrom is the first opening from t on: intraday and daily bars have none on
-// weekends.
+// openFrom is the first opening from t on: intraday and daily bars have none on weekends.
 func (s *synthesis) openFrom(t int64) int64 {
 	if n := s.cfg.Timeframe.seconds(); n == 0 || n > day {
 		return t
@@ -185,8 +184,7 @@ func (s *synthesis) opening(t int64, sigma float64) float64 {
 	return s.price * (1 + float64(width*sigma*max(-4, min(4, z))))
 }
 
-// stretched is 1 where the last close is stretched upwards, -1 downwards, else
-// 0.
+// stretched is 1 where the last close is stretched upwards, -1 downwards, else 0.
 func (s *synthesis) stretched() float64 {
 	n := s.bars.Len()
 	if n < SynthWindow {

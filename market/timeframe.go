@@ -113,8 +113,7 @@ func (t *tally) enter() {
 	t.run = 0
 }
 
-// mostFrequent is the value that came most often, the smallest of several; 0 if
-// none came.
+// mostFrequent is the value that came most often, the smallest of several; 0 if none came.
 func (t *tally) mostFrequent() int64 {
 	t.enter()
 	var value int64

@@ -2,8 +2,7 @@ package neural
 
 import "github.com/ktrdr/ktrdr/num"
 
-// gemmReference gives the bits of the SIMD kernels: one fused multiply-add per
-// term, denormals flushed.
+// gemmReference gives the bits of the SIMD kernels: one fused multiply-add per term, denormals flushed.
 func gemmReference(g gemm) {
 	for i := range g.m {
 		for j := 0; j < g.n; j += lanes {

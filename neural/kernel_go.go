@@ -23,8 +23,7 @@ func init() {
 	}
 }
 
-// mul is x*y, flushed. What is far from denormal is decided here, where the
-// compiler inlines it.
+// mul is x*y, flushed. What is far from denormal is decided here, where the compiler inlines it.
 func mul(x, y float32) float32 {
 	r := float32(x * y)
 	if r <= 0x1p-126 && r >= -0x1p-126 {
@@ -33,8 +32,7 @@ func mul(x, y float32) float32 {
 	return r
 }
 
-// add is x+y, flushed: a sum that is denormal is exact, so that what to flush is
-// plain to see.
+// add is x+y, flushed: a sum that is denormal is exact, so that what to flush is plain to see.
 func add(x, y float32) float32 {
 	s := x + y
 	if s < 0x1p-126 && s > -0x1p-126 {

@@ -40,8 +40,7 @@ func (l LossSpec) Classes() bool {
 	return l.Name == "" || l.Name == CrossEntropy || l.Name == Focal
 }
 
-// Check says what is wrong with the settings for a network with that number of outputs,
-// if anything.
+// Check says what is wrong with the settings for a network with that number of outputs, if anything.
 func (l LossSpec) Check(outputs int) error {
 	l = l.withDefaults()
 	var bad faults

@@ -85,8 +85,7 @@ func (o OptimSpec) factors(t uint64, lr, clip float64) adamFactors {
 	return f
 }
 
-// power is b^n by squaring. It depends on n alone, so that no running product
-// has to be saved.
+// power is b^n by squaring. It depends on n alone, so that no running product has to be saved.
 func power(b float64, n uint64) float64 {
 	p := 1.0
 	for ; n > 0; n >>= 1 {

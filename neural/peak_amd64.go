@@ -9,8 +9,7 @@ func peakAVX2(rounds int)
 //go:noescape
 func peakAVX512(rounds int)
 
-// peakOf counts what a loop over registers of a width does: twelve fused
-// multiply-adds a round.
+// peakOf counts what a loop over registers of a width does: twelve fused multiply-adds a round.
 func peakOf(run func(rounds int), width int) func(int) int {
 	return func(rounds int) int {
 		if rounds < 1 {

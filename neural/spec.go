@@ -120,8 +120,7 @@ func (s Spec) Check() error {
 	return bad.of("network")
 }
 
-// params counts the parameters, padding left out; in float64, which cannot
-// overflow here.
+// params counts the parameters, padding left out; in float64, which cannot overflow here.
 func (s Spec) params() int64 {
 	var n float64
 	linear := func(in, out int) { n += float64(float64(in+1) * float64(out)) }

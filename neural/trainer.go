@@ -110,8 +110,7 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("training diverged at step %d: the loss is %g and the length of the gradient %g; %s", e.Step, e.Loss, e.Norm, what)
 }
 
-// longest is the longest gradient whose squares are finite in float32, with room
-// for Adam's sums.
+// longest is the longest gradient whose squares are finite in float32, with room for Adam's sums.
 const longest = 1e18
 
 // Step trains on one batch. It returns the score of before the weights moved. It

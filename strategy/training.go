@@ -14,8 +14,7 @@ const (
 	Context       LabelSource = "context"
 )
 
-// Labels says what the network should have answered. Only the source's own
-// parameters are set.
+// Labels says what the network should have answered. Only the source's own parameters are set.
 type Labels struct {
 	Source        LabelSource
 	Zigzag        label.Zigzag
@@ -163,8 +162,7 @@ type Training struct {
 	Seed          int     // 0: the seed of the operation
 }
 
-// Fractions divide the samples by time, and sum to 1. Validation and Test may
-// be 0.
+// Fractions divide the samples by time, and sum to 1. Validation and Test may be 0.
 type Fractions struct {
 	Train, Validation, Test float64
 }

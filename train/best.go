@@ -19,8 +19,7 @@ type best struct {
 	waited  int     // epochs since
 }
 
-// watched is the value of what the strategy watches, turned so that smaller is
-// better.
+// watched is the value of what the strategy watches, turned so that smaller is better.
 func watched(m strategy.Monitor, v neural.Score) float64 {
 	if m == strategy.ValidationAccuracy {
 		return -accuracy(v.Right, v.Rows)
@@ -28,8 +27,7 @@ func watched(m strategy.Monitor, v neural.Score) float64 {
 	return v.Loss
 }
 
-// see takes note of an epoch. It copies the weights of net if they are the best
-// so far.
+// see takes note of an epoch. It copies the weights of net if they are the best so far.
 func (b *best) see(epoch int, value float64, minDelta float64, net *neural.Net) {
 	if b.epoch == 0 || value < b.counted-minDelta {
 		b.counted, b.waited = value, 0

@@ -65,8 +65,7 @@ func (ds *Dataset) Sources() []metrics.Source {
 	return list
 }
 
-// Hash identifies the dataset by what it was made from: strategy, bars, span and
-// split.
+// Hash identifies the dataset by what it was made from: strategy, bars, span and split.
 func (ds *Dataset) Hash() [32]byte {
 	h := sha256.New()
 	h.Write([]byte(versions()))

@@ -85,8 +85,7 @@ func (s *survey) withValues(mean float64) float64 {
 	return correlation(xy, xx, yy)
 }
 
-// withClasses is the largest correlation, in size, of the feature and the label
-// being one of the classes.
+// withClasses is the largest correlation, in size, of the feature and the label being one of the classes.
 func (s *survey) withClasses(mean float64) float64 {
 	n, xx := float64(len(s.x)), 0.0
 	of, count := make([]float64, len(s.ds.Classes)), make([]float64, len(s.ds.Classes))

@@ -40,8 +40,7 @@ func Predict(m *TrainedModel, data Series) (*Signals, error) {
 	return PredictLast(m, data, math.MaxInt)
 }
 
-// PredictLast is Predict for the last bars. Those before are read, and have no
-// answer.
+// PredictLast is Predict for the last bars. Those before are read, and have no answer.
 func PredictLast(m *TrainedModel, data Series, last int) (*Signals, error) {
 	s := m.Strategy
 	if err := m.Allows(data.Symbol); err != nil {
@@ -90,8 +89,7 @@ func (m *TrainedModel) Allows(symbol string) error {
 		"deployment.target_symbols", m.Strategy.Name, strings.Join(trained, ", "), symbol)
 }
 
-// asked is how many bars the network is asked about at once. The answers do not
-// depend on it.
+// asked is how many bars the network is asked about at once. The answers do not depend on it.
 const asked = 8192
 
 // ask fills in the answers from a row on, run by run of usable rows.

@@ -37,8 +37,7 @@ func unitOf(values []float32, rows []int32) Unit {
 	return Unit(math.Ldexp(1, min(max(exponent, -maxExponent), maxExponent)))
 }
 
-// maxExponent keeps the unit a number that a float32 can have, and can be
-// divided by.
+// maxExponent keeps the unit a number that a float32 can have, and can be divided by.
 const maxExponent = 100
 
 // value is the return that a target or an output stands for.

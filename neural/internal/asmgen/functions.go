@@ -158,8 +158,7 @@ func (f *file) sigmoid(x reg) {
 	f.free(t)
 }
 
-// tanh replaces x by its hyperbolic tangent: an odd polynomial near zero, else
-// 1 - 2/(exp(2|x|)+1).
+// tanh replaces x by its hyperbolic tangent: an odd polynomial near zero, else 1 - 2/(exp(2|x|)+1).
 func (f *file) tanh(x reg) {
 	sign, u, t := f.take(), f.take(), f.take()
 	f.op("VANDPS", f.word(signBit), x, sign)

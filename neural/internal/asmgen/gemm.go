@@ -50,8 +50,7 @@ func (f tile) temp(i int) string { return fmt.Sprintf("%s%d", f.v, i) }
 // at is an operand some vectors behind an address.
 func (f tile) at(vec int, address string) string { return fmt.Sprintf("%d%s", vec*f.width, address) }
 
-// tiles goes down the rows with tiles of some vectors, then moves the column
-// pointers behind them.
+// tiles goes down the rows with tiles of some vectors, then moves the column pointers behind them.
 func (f *file) tiles(v string, width, vectors int) {
 	t := tile{f, v, width, vectors}
 	rows := f.label("rows")

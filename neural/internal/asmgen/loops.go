@@ -2,8 +2,7 @@ package main
 
 import "fmt"
 
-// each writes a loop over n elements, eight at a time, from pointers which it
-// moves. n is in CX.
+// each writes a loop over n elements, eight at a time, from pointers which it moves. n is in CX.
 func (f *file) each(body func(), pointers ...string) {
 	loop := f.mark("loop")
 	body()
@@ -204,8 +203,7 @@ func (f *file) grads() {
 	bent("bentDropGradAVX2", ", mask *float32", 36, true)
 }
 
-// drop writes a mask and x under it, sixteen elements a round: each hash serves
-// two. See dropGo.
+// drop writes a mask and x under it, sixteen elements a round: each hash serves two. See dropGo.
 func (f *file) drop() {
 	f.text("func dropAVX2(dst, x, mask *float32, n int, lo, hi, below uint32, scale float32)", "dropAVX2", 0, 48)
 	f.flushOn()

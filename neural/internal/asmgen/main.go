@@ -81,8 +81,7 @@ func (f *file) op(name string, operands ...any) {
 	f.line("\t%s", strings.TrimRight(name+" "+strings.Join(text, ", "), " "))
 }
 
-// text begins a function; frame counts bytes of locals past the two words that
-// flushOn uses.
+// text begins a function; frame counts bytes of locals past the two words that flushOn uses.
 func (f *file) text(comment, name string, frame, args int) {
 	f.line("\n// %s", comment)
 	f.line("TEXT ·%s(SB), NOSPLIT, $%d-%d", name, 8+frame, args)
@@ -113,8 +112,7 @@ func (f *file) label(name string) string {
 	return fmt.Sprintf("%s%d", name, f.labels)
 }
 
-// flushOn makes the CPU flush denormal results to zero and take denormal
-// arguments for zero. It uses AX.
+// flushOn makes the CPU flush denormal results to zero and take denormal arguments for zero. It uses AX.
 func (f *file) flushOn() {
 	f.op("STMXCSR", "old-4(SP)")
 	f.op("MOVL", "old-4(SP)", "AX")

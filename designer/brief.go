@@ -62,15 +62,8 @@ const (
 
 // horizons are the least and the most bars that a label of the style looks ahead.
 func (s Style) horizons() [2]int {
-	switch s {
-	case Scalping:
-		return [2]int{1, 4}
-	case Intraday:
-		return [2]int{4, 16}
-	case Swing:
-		return [2]int{16, 96}
-	case Position:
-		return [2]int{72, 288}
+	if h, ok := map[Style][2]int{Scalping: {1, 4}, Intraday: {4, 16}, Swing: {16, 96}, Position: {72, 288}}[s]; ok {
+		return h
 	}
 	return [2]int{2, 48}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Setting is one parameter as the user wrote it: a number, or text when IsText
@@ -151,3 +153,31 @@ func (a Args) index(name string) int {
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// Nearest is the name of the indicator whose name or alias is the most like name, or "" when none is.
+func Nearest(name string) string {
+	var all []string
+	for _, d := range Definitions() {
+		all = append(append(all, d.Name), d.Aliases...)
+	}
+	return names[text.Nearest(name, all)]
+}
+
+// hint names the parameter most like name, or all of them.
+func (d Definition) hint(name string) string {
+	if len(d.Params) == 0 {
+		return "; it takes none"
+	}
+	all := text.Map(d.Params, func(p Param) string { return p.Name })
+	if best := text.Nearest(name, all); best != "" {
+		return hint(best)
+	}
+	return "; it takes " + strings.Join(all, ", ")
+}
+
+func hint(nearest string) string {
+	if nearest == "" {
+		return ""
+	}
+	return "; did you mean " + nearest + "?"
+}

@@ -73,11 +73,9 @@ type adamFactors struct {
 func (o OptimSpec) factors(t uint64, lr, clip float64) adamFactors {
 	root := math.Sqrt(1 - power(o.Beta2, t))
 	f := adamFactors{
-		clip: float32(clip), decay: float32(o.WeightDecay), shrink: 1,
-		beta1: float32(o.Beta1), keep1: float32(1 - o.Beta1),
-		beta2: float32(o.Beta2), keep2: float32(1 - o.Beta2),
-		rate: num.Normal32(float32(lr * root / (1 - power(o.Beta1, t)))),
-		eps:  float32(o.Eps * root),
+		clip: float32(clip), decay: float32(o.WeightDecay), shrink: 1, beta1: float32(o.Beta1),
+		keep1: float32(1 - o.Beta1), beta2: float32(o.Beta2), keep2: float32(1 - o.Beta2),
+		rate: num.Normal32(float32(lr * root / (1 - power(o.Beta1, t)))), eps: float32(o.Eps * root),
 	}
 	if o.Name == AdamW {
 		f.decay, f.shrink = 0, float32(1-float64(lr*o.WeightDecay))

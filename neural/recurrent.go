@@ -88,10 +88,8 @@ func (r *recurrent) forward(p *pass, in []float32, stride int, keys func() uint6
 	k, w, rows := p.net.kernel, p.net.w, p.rows
 	ih, hh := r.params.ih, r.params.hh
 	k.gemm(gemm{
-		m: r.steps * rows, n: r.gates, k: ih.w.in,
-		a: in, aRow: stride, aCol: 1,
-		b: w[ih.w.offset:][:ih.w.size()], bRow: r.gates,
-		c: r.z, cRow: r.gates,
+		m: r.steps * rows, n: r.gates, k: ih.w.in, a: in, aRow: stride, aCol: 1,
+		b: w[ih.w.offset:][:ih.w.size()], bRow: r.gates, c: r.z, cRow: r.gates,
 		bias: w[ih.b.offset:][:r.gates], slope: 1,
 	})
 	step := rows * r.width
@@ -102,10 +100,8 @@ func (r *recurrent) forward(p *pass, in []float32, stride int, keys func() uint6
 	for t := range r.steps {
 		c := r.at(t, rows)
 		k.gemm(gemm{
-			m: rows, n: r.gates, k: hh.w.in,
-			a: r.h[t*step:], aRow: r.width, aCol: 1,
-			b: w[hh.w.offset:][:hh.w.size()], bRow: r.gates,
-			c: c.zh, cRow: r.gates,
+			m: rows, n: r.gates, k: hh.w.in, a: r.h[t*step:], aRow: r.width, aCol: 1,
+			b: w[hh.w.offset:][:hh.w.size()], bRow: r.gates, c: c.zh, cRow: r.gates,
 			bias: w[hh.b.offset:][:r.gates], slope: 1,
 		})
 		if r.lstm {
@@ -168,9 +164,7 @@ func (r *recurrent) backward(p *pass, in []float32, stride int, below []float32)
 		}
 		if t > 0 {
 			k.gemm(gemm{
-				m: rows, n: r.width, k: hh.w.reach(),
-				a: dz, aRow: r.gates, aCol: 1,
-				b: p.flip, bRow: r.width,
+				m: rows, n: r.width, k: hh.w.reach(), a: dz, aRow: r.gates, aCol: 1, b: p.flip, bRow: r.width,
 				c: r.dRec, cRow: r.width, slope: 1,
 			})
 		}

@@ -140,15 +140,7 @@ func (s Spec) params() int64 {
 	return int64(min(n, math.MaxInt64/2))
 }
 
-func (s Spec) gates() int {
-	switch s.Type {
-	case LSTM:
-		return 4
-	case GRU:
-		return 3
-	}
-	return 0
-}
+func (s Spec) gates() int { return map[string]int{LSTM: 4, GRU: 3}[s.Type] }
 
 // String is the network's shape in one line.
 func (s Spec) String() string {

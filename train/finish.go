@@ -59,16 +59,10 @@ func (r *Run) trainingMetrics() metrics.TrainingMetrics {
 		}
 	}
 	t := metrics.TrainingMetrics{
-		EpochsTrained:      r.epoch,
-		FinalTrainLoss:     *lastOf(h.TrainLoss),
-		FinalTrainAccuracy: *lastOf(h.TrainAccuracy),
-		BestTrainAccuracy:  *bestOf(h.TrainAccuracy),
-		FinalValLoss:       lastOf(h.ValLoss),
-		FinalValAccuracy:   lastOf(h.ValAccuracy),
-		BestValAccuracy:    bestOf(h.ValAccuracy),
-		BestEpoch:          r.epoch,
-		StoppedEarly:       r.stopped,
-		History:            h,
+		EpochsTrained: r.epoch, FinalTrainLoss: *lastOf(h.TrainLoss),
+		FinalTrainAccuracy: *lastOf(h.TrainAccuracy), BestTrainAccuracy: *bestOf(h.TrainAccuracy),
+		FinalValLoss: lastOf(h.ValLoss), FinalValAccuracy: lastOf(h.ValAccuracy),
+		BestValAccuracy: bestOf(h.ValAccuracy), BestEpoch: r.epoch, StoppedEarly: r.stopped, History: h,
 	}
 	if r.best.epoch > 0 {
 		t.BestEpoch = r.best.epoch

@@ -20,13 +20,12 @@ func (e *LookAheadError) Error() string {
 }
 
 // CheckFills holds a whole run, decider and engine together, to the order of
-// things within a bar. For each cut it leaves the open of that bar as it was
-// and changes what follows. Equity before the cut, trades that were closed
-// before it, and every entry up to that open must stay: a fill at a price of the
-// bar that decided it, or an order that knew how its bar would close, does
-// not. The fills of some of the run's own trades are cuts too, since elsewhere
-// such a thing may not show. It returns a *LookAheadError for the first change
-// found.
+// things within a bar. For each cut it leaves the open of that bar as it was and
+// changes what follows. Equity before the cut, trades that were closed before it,
+// and every entry up to that open must stay: a fill at a price of the bar that
+// decided it, or an order that knew how its bar would close, does not. The fills
+// of some of the run's own trades are cuts too, since elsewhere such a thing may
+// not show. It returns a *LookAheadError for the first change found.
 func CheckFills(run func(*market.Bars) (*Result, error), bars *market.Bars, cuts []int) error {
 	want, err := run(bars)
 	if err != nil {

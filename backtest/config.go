@@ -28,9 +28,8 @@ type Config struct {
 	AllowShort bool `json:"allow_short"` // Sell opens a short; without it Sell only closes a long
 	Flip       bool `json:"flip"`        // an opposite signal closes and reverses at the same open; without it, it only closes
 
-	// MinSeparation holds every signal of a bar that opens sooner than this
-	// after the bar of the last fill, exits included; stops and targets do not
-	// wait. Whole seconds.
+	// MinSeparation holds every signal of a bar that opens sooner than this after the bar
+	// of the last fill, exits included; stops and targets do not wait. Whole seconds.
 	MinSeparation time.Duration `json:"-"`
 
 	// StartBar is the first bar whose signal counts. The figures begin there

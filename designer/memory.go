@@ -112,9 +112,8 @@ type memory struct {
 	parents []known // by (generation, index)
 }
 
-// recall orders experiments, so that the order in which they were stored says
-// nothing, and makes what it can of each. Of what it can make nothing, nothing
-// is learnt.
+// recall orders experiments, so that the order in which they were stored says nothing,
+// and makes what it can of each. Of what it can make nothing, nothing is learnt.
 func (f *frame) recall(past []Experiment) memory {
 	list := slices.Clone(past)
 	slices.SortStableFunc(list, func(a, b Experiment) int {

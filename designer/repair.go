@@ -64,8 +64,7 @@ func newFrame(b *Brief, cost instrument.Costs) *frame {
 const leastTrades = 30
 
 // repair brings a genome within the ladders, the market and the brief. What it
-// returns is written to a valid strategy, and repairing it again changes
-// nothing.
+// returns is written to a valid strategy, and repairing it again changes nothing.
 func (f *frame) repair(g Genome) Genome {
 	g = g.clone()
 	f.repairInputs(&g)
@@ -228,9 +227,8 @@ func (f *frame) repairModel(g *Genome) {
 	g.Epochs, g.Batch = nearest(epochs, g.Epochs), nearest(batches, g.Batch)
 }
 
-// models are the kinds of network that designs may use, the best first: those
-// wished for, else the quickest. A recurrent one costs many times as much and
-// is not used unasked.
+// models are the kinds of network that designs may use, the best first: those wished for,
+// else the quickest. A recurrent one costs many times as much and is not used unasked.
 func (f *frame) models() []strategy.ModelType {
 	if len(f.brief.Models) > 0 {
 		return f.brief.Models
@@ -252,8 +250,7 @@ func snap(ladder []float64, x float64) float64 {
 const worthwhile = 3
 
 // leastHorizon is the shortest horizon, in bars, over which a market of this
-// volatility moves enough to be worth a trade: moves grow with the root of
-// time.
+// volatility moves enough to be worth a trade: moves grow with the root of time.
 func leastHorizon(volatility float64, cost instrument.Costs) int {
 	need := worthwhile * 2 * cost.PerSide() / volatility
 	h := math.Ceil(float64(need * need))

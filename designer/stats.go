@@ -52,9 +52,8 @@ const mostBars = 20_000
 // LeastBars is how many bars a market must have to be described at all.
 const LeastBars = 300
 
-// Measure describes a market by those of its bars that lie before the test part.
-// Give it the bars that research may see and never the holdout. It refuses fewer
-// than 300 bars.
+// Measure describes a market by those of its bars that lie before the test part. Give it
+// the bars that research may see and never the holdout. It refuses fewer than 300 bars.
 func Measure(b *market.Bars) (Stats, error) {
 	if err := enough(b); err != nil {
 		return Stats{}, err

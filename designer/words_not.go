@@ -310,9 +310,8 @@ func (r *briefReader) qualified(i int) bool {
 	return false
 }
 
-// behind lets a denial act on the last thing of the clause before it, and on those
-// in a list with it. "Shorts on EURUSD are forbidden" is about shorts. It says
-// whether there is one.
+// behind lets a denial act on the last thing of the clause before it, and on those in a list
+// with it. "Shorts on EURUSD are forbidden" is about shorts. It says whether there is one.
 func (r *briefReader) behind(d denial, clause []words) bool {
 	k := len(clause) - 1
 	for k >= 0 && clause[k].to > d.from {

@@ -85,9 +85,8 @@ func (r *briefReader) after(i, n int, most float64) amount {
 	return r.fraction(k, most)
 }
 
-// ownsNext says whether a fraction at a belongs to the phrase that stands before it.
-// In "10% drawdown 2% stop" the 2% belongs to the stop, in "drawdown 10% stop 2%"
-// the 10% does not.
+// ownsNext says whether a fraction at a belongs to the phrase that stands before it. In "10%
+// drawdown 2% stop" the 2% belongs to the stop, in "drawdown 10% stop 2%" the 10% does not.
 func (r *briefReader) ownsNext(a amount) bool {
 	for range 2 * near { // a text may be long
 		if a.words == 0 {

@@ -128,9 +128,8 @@ var sets = map[Partition][]struct {
 
 // members lays fuzzy sets over where the values are. Each is as wide as the
 // larger gap to its neighbours, so that none is between two sets, and the outer
-// ones are open to their side, so that none is beyond them. Where quantiles
-// fall together (a direction has only two values) the whole range gives the
-// width.
+// ones are open to their side, so that none is beyond them. Where quantiles fall
+// together (a direction has only two values) the whole range gives the width.
 func (p Partition) members(q [7]float64) []member {
 	list := sets[p]
 	at := func(i int) float64 { return q[list[min(max(i, 0), len(list)-1)].quantile] }

@@ -53,8 +53,7 @@ type Drawdown struct {
 }
 
 // Drawdowns are the deepest falls of an equity curve, deepest first and at most
-// top of them. They do not overlap: a fall lasts until its peak is reached
-// again.
+// top of them. They do not overlap: a fall lasts until its peak is reached again.
 func Drawdowns(times []int64, equity []float64, top int) ([]Drawdown, error) {
 	if err := fits(times, equity); err != nil {
 		return nil, err

@@ -10,8 +10,7 @@ package evidence
 //
 //	1/(1·2) + 1/(2·3) + 1/(3·4) + … = 1
 //
-// All generations together have as many finalists by luck as one run of a known
-// size.
+// All generations together have as many finalists by luck as one run of a known size.
 func OpenEndedTrials(before, size, generation int) int {
 	return before + size*(generation+1)*(generation+2)
 }

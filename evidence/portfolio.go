@@ -33,9 +33,8 @@ func PartOfPortfolio(bars []*market.Bars, p *backtest.Portfolio) (Part, error) {
 	return part, nil
 }
 
-// holdPortfolio is what one unit of money in each symbol comes to, added up at
-// each of the times: cash until a symbol is bought, and its last value at a time
-// at which it has no bar.
+// holdPortfolio is what one unit of money in each symbol comes to, added up at each of the
+// times: cash until a symbol is bought, and its last value at a time at which it has no bar.
 func holdPortfolio(bars []*market.Bars, accounts []backtest.Account, times []int64) ([]float64, error) {
 	total := make([]float64, len(times))
 	for k, b := range bars {

@@ -10,8 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// Live computes features bar by bar, as they arrive: the same bits as Build
-// on the same bars.
+// Live computes features bar by bar, as they arrive: the same bits as Build on the same bars.
 //
 // A bar is pushed when it has closed. A longer bar that closes at the same
 // instant as a base bar is pushed before it, or the row would not see it.

@@ -149,11 +149,10 @@ func newShortMean(length int) step {
 	}
 }
 
-// moments are mean and standard deviation of the last values, from sums of
-// distances from an anchor and of their squares. As the anchor is one of the
-// values, the squares add up to no more than length+1 times the squares around
-// the mean: the difference that makes the variance loses little and cannot come
-// out negative.
+// moments are mean and standard deviation of the last values, from sums of distances
+// from an anchor and of their squares. As the anchor is one of the values, the
+// squares add up to no more than length+1 times the squares around the mean: the
+// difference that makes the variance loses little and cannot come out negative.
 type moments struct {
 	block
 	squares         []float64 // as suffix, of the squares

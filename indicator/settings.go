@@ -33,9 +33,8 @@ type Args struct {
 	values []float64
 }
 
-// New builds the indicator of that name or alias. It refuses an unknown name
-// or parameter, naming the nearest valid one, and a value out of its bounds,
-// naming them.
+// New builds the indicator of that name or alias. It refuses an unknown name or
+// parameter, naming the nearest valid one, and a value out of its bounds, naming them.
 func New(name string, settings []Setting) (Indicator, error) {
 	d, ok := Lookup(name)
 	if !ok {

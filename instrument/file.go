@@ -59,9 +59,8 @@ func ReadFile(path string) (File, error) {
 	return Parse(filepath.Base(path), text)
 }
 
-// Parse reads the text of a file. The error lists every problem with its line
-// and column. Unknown keys, keys given twice, anchors, aliases and tags are
-// problems.
+// Parse reads the text of a file. The error lists every problem with its line and
+// column. Unknown keys, keys given twice, anchors, aliases and tags are problems.
 func Parse(name string, text []byte) (File, error) {
 	p := &fileParser{name: name, file: File{}}
 	root, wrong := yamldoc.Parse(text, limits)

@@ -10,8 +10,7 @@ import (
 // threshold up or down. Labels are made at those bars only and keep their row,
 // so that features and labels stay aligned.
 //
-// The threshold is fixed, or Multiplier times the volatility of the returns up
-// to that bar.
+// The threshold is fixed, or Multiplier times the volatility of the returns up to that bar.
 type CUSUM struct {
 	Threshold  float64 // 0: by volatility
 	Multiplier float64

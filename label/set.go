@@ -6,8 +6,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// Set is a series of samples: for bar Row[i] the right answer is Class[i] or
-// Value[i].
+// Set is a series of samples: for bar Row[i] the right answer is Class[i] or Value[i].
 //
 //	bar     0 1 2 3 4 5 6 7 8 9
 //	sample      ●───────┤            Row 2, End 6: the answer was known at bar 6

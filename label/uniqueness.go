@@ -1,9 +1,8 @@
 package label
 
-// Uniqueness weighs samples by how alone they are: the mean, over the bars
-// after Row up to End that a label looks at, of one over the number of labels
-// that look at that bar. Weights are scaled to a mean of 1. n is the number of
-// bars.
+// Uniqueness weighs samples by how alone they are: the mean, over the bars after
+// Row up to End that a label looks at, of one over the number of labels that look
+// at that bar. Weights are scaled to a mean of 1. n is the number of bars.
 //
 // A weight counts later samples that overlap, so weights belong to the samples
 // they were made from: train on part of a set with weights made from that part.

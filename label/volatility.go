@@ -6,9 +6,8 @@ import (
 	"github.com/ktrdr/ktrdr/num"
 )
 
-// ewmMean is the exponentially weighted mean of what was added, alpha =
-// 2/(span+1), each value weighted by its age and the weights summing to 1
-// from the first value on.
+// ewmMean is the exponentially weighted mean of what was added, alpha = 2/(span+1),
+// each value weighted by its age and the weights summing to 1 from the first value on.
 type ewmMean struct {
 	decay       float64
 	sum, weight float64

@@ -14,9 +14,8 @@ import (
 	"unsafe"
 )
 
-// A bars file holds one series so that it can be used where it lies: opening
-// it maps the columns into memory and copies nothing. Numbers are
-// little-endian.
+// A bars file holds one series so that it can be used where it lies: opening it
+// maps the columns into memory and copies nothing. Numbers are little-endian.
 //
 //	offset  size
 //	     0     8  "ktrdrbar"

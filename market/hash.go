@@ -19,8 +19,7 @@ import (
 //	number of bars                        uint64
 //	time open high low close volume       one column after the other, 8 bytes a value
 //
-// with numbers in little-endian order, times as Unix seconds and prices as
-// IEEE 754 bits.
+// with numbers in little-endian order, times as Unix seconds and prices as IEEE 754 bits.
 func (b *Bars) Hash() [32]byte {
 	h := sha256.New()
 	head := []byte("ktrdr bars 1\n")

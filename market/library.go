@@ -108,9 +108,8 @@ func (l *Library) Vintages() ([]Vintage, error) {
 	return all, nil
 }
 
-// Forget removes the folder of a symbol and timeframe if no bars file is left in
-// it, and the library if nothing is left in that. It tells whether the library is
-// gone.
+// Forget removes the folder of a symbol and timeframe if no bars file is left in it,
+// and the library if nothing is left in that. It tells whether the library is gone.
 func (l *Library) Forget(symbol string, tf Timeframe) (gone bool, err error) {
 	dir, err := folder(symbol, tf)
 	if err != nil {

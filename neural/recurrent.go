@@ -2,11 +2,10 @@ package neural
 
 import "slices"
 
-// recurrent is the room of one recurrent layer: every step in time of a batch,
-// the rows of a step one behind the other, the steps one behind the other. So
-// the products that do not wait for the step before are one product for all
-// steps: the inputs' part of the gates forward, and the gradients of both
-// weights backward.
+// recurrent is the room of one recurrent layer: every step in time of a batch, the
+// rows of a step one behind the other, the steps one behind the other. So the
+// products that do not wait for the step before are one product for all steps: the
+// inputs' part of the gates forward, and the gradients of both weights backward.
 type recurrent struct {
 	params cellParams
 	lstm   bool
@@ -143,9 +142,8 @@ func (r *recurrent) outputGrad(rows int) []float32 {
 	return r.d[(r.steps-1)*step:][:step]
 }
 
-// backward goes through the steps from the last to the first, then computes the
-// gradients of the weights, and that of what the layer read into below, unless
-// that is nil.
+// backward goes through the steps from the last to the first, then computes the gradients
+// of the weights, and that of what the layer read into below, unless that is nil.
 func (r *recurrent) backward(p *pass, in []float32, stride int, below []float32) {
 	k, rows := p.net.kernel, p.rows
 	hh, step := r.params.hh, rows*r.width

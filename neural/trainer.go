@@ -23,10 +23,9 @@ type TrainSpec struct {
 //		t.Evaluate(data, validation, nil) → t.EndEpoch(loss)
 //	}
 //
-// All that decides about its future is in State: Restore into a new Trainer of
-// the same network and settings, and the steps that follow give the same bits as
-// if it had never stopped. The order of the rows, and the place in it, are the
-// driver's.
+// All that decides about its future is in State: Restore into a new Trainer of the
+// same network and settings, and the steps that follow give the same bits as if it
+// had never stopped. The order of the rows, and the place in it, are the driver's.
 //
 // A step allocates nothing.
 type Trainer struct {

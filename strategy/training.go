@@ -54,9 +54,8 @@ func (l Labels) Classes() []string {
 	return label.SignalNames
 }
 
-// Signals says what each class means for a trader: 1 buy, 0 hold, -1 sell. A
-// market that trends up or looks bullish is bought, one that trends down or
-// looks bearish is sold.
+// Signals says what each class means for a trader: 1 buy, 0 hold, -1 sell. A market that
+// trends up or looks bullish is bought, one that trends down or looks bearish is sold.
 func (l Labels) Signals() []int8 {
 	switch l.Source {
 	case ForwardReturn:

@@ -19,9 +19,8 @@ func (s *Strategy) YAML() []byte {
 	return b.Bytes()
 }
 
-// Hash identifies what the strategy means. Comments, the description, the
-// order of keys where it has no meaning and defaults that are spelled out make
-// no difference.
+// Hash identifies what the strategy means. Comments, the description, the order of
+// keys where it has no meaning and defaults that are spelled out make no difference.
 func (s *Strategy) Hash() [32]byte {
 	meaning := *s
 	meaning.Description = ""

@@ -69,9 +69,8 @@ func PredictLast(m *TrainedModel, data Series, last int) (*Signals, error) {
 	return out, nil
 }
 
-// Allows refuses symbols that the strategy's deployment leaves out. The symbols
-// that the model was trained on are those of its data, which a request may have
-// chosen.
+// Allows refuses symbols that the strategy's deployment leaves out. The symbols that
+// the model was trained on are those of its data, which a request may have chosen.
 func (m *TrainedModel) Allows(symbol string) error {
 	if m.Strategy.Deployment.Symbols != strategy.TrainingOnly {
 		return m.Strategy.Allows(symbol, m.Strategy.Data.Base)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
 
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
@@ -81,13 +82,7 @@ func longerBars(ctx context.Context, l *local.Lab, n local.Name, of market.Timef
 // during leaves out the bars that open before the first of base or close after the last.
 func during(b, base *market.Bars) *market.Bars {
 	first, end := base.Time[0], base.Timeframe.End(base.Time[base.Len()-1])
-	i := 0
-	for i < b.Len() && b.Time[i] < first {
-		i++
-	}
-	j := i
-	for j < b.Len() && b.Timeframe.End(b.Time[j]) <= end {
-		j++
-	}
+	i := sort.Search(b.Len(), func(i int) bool { return b.Time[i] >= first })
+	j := sort.Search(b.Len(), func(j int) bool { return j >= i && b.Timeframe.End(b.Time[j]) > end })
 	return b.Slice(i, j)
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ktrdr/ktrdr/neural"
@@ -40,10 +41,7 @@ func (b *best) see(epoch int, value float64, minDelta float64, net *neural.Net) 
 }
 
 func monitor(t strategy.Training) strategy.Monitor {
-	if t.EarlyStopping.Monitor == "" {
-		return strategy.ValidationLoss
-	}
-	return t.EarlyStopping.Monitor
+	return cmp.Or(t.EarlyStopping.Monitor, strategy.ValidationLoss)
 }
 
 func accuracy(right, rows int) float64 {

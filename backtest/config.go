@@ -147,8 +147,7 @@ func (c *Config) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Overrides are what a backtest may be asked to do otherwise than its strategy
-// says. nil leaves the strategy's.
+// Overrides are what a backtest may be asked to do otherwise than its strategy says. nil leaves the strategy's.
 type Overrides struct {
 	InitialCapital *float64 `json:"initial_capital,omitempty"`
 	Commission     *float64 `json:"commission,omitempty"`

@@ -118,8 +118,7 @@ func (f *frame) readAt(g *Genome, x Gene) string {
 	return "[" + strconv.Quote(string(f.timeframe(x.Frame))) + "]"
 }
 
-// frameOf is the frame of a timeframe of a strategy: 0 for its base, and else its
-// place among the longer ones.
+// frameOf is the frame of a timeframe of a strategy: 0 for its base, and else its place among the longer ones.
 func frameOf(s *strategy.Strategy, tf market.Timeframe) int {
 	n := 0
 	for _, other := range s.Data.Timeframes {

@@ -50,8 +50,7 @@ type Gene struct {
 	Period    int       `json:"period"`
 	Partition Partition `json:"partition"`
 
-	// Frame is 0 for the bars at which decisions are made, and n for the n-th of
-	// the brief's longer timeframes.
+	// Frame is 0 for the bars at which decisions are made, and n for the n-th of the brief's longer timeframes.
 	Frame int `json:"frame,omitempty"`
 }
 
@@ -121,8 +120,7 @@ func (g Genome) fingerprint() uint64 {
 	return h.Sum64()
 }
 
-// outline is what makes two designs kin: what they look at and what they are
-// asked. Parameters are left out.
+// outline is what makes two designs kin: what they look at and what they are asked. Parameters are left out.
 func (g *Genome) outline() string {
 	parts := []string{string(g.Label), string(g.Model)}
 	for _, x := range g.Inputs {

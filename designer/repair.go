@@ -110,8 +110,7 @@ func (f *frame) repairRisk(g *Genome) {
 	if !g.Short {
 		g.Flip = false
 	}
-	// A position of the whole equity loses about a fifth in a bad year of a
-	// currency; less of it loses less.
+	// A position of the whole equity loses about a fifth in a bad year of a currency; less of it loses less.
 	if d := f.brief.MaxDrawdown; d > 0 {
 		most := sizes[0]
 		for _, s := range sizes {

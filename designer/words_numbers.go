@@ -75,8 +75,7 @@ func (r *briefReader) before(i int, most float64) amount {
 	return amount{}
 }
 
-// after is the fraction that stands behind the phrase of n words at i, with words in
-// between that say nothing.
+// after is the fraction that stands behind the phrase of n words at i, with words in between that say nothing.
 func (r *briefReader) after(i, n int, most float64) amount {
 	k := i + n
 	for slices.Contains(between, r.word(k)) {

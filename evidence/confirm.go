@@ -142,8 +142,7 @@ func ownShare(p *Part, c *Comparison) float64 {
 	return math.Sqrt(max(1-float64(explained*explained), 0))
 }
 
-// reaches is the probability that a claim has at least this z-value, given the
-// true value. It rises with truth.
+// reaches is the probability that a claim has at least this z-value, given the true value. It rises with truth.
 func (s selection) reaches(truth float64) float64 { return tailRatio(s.z-truth, s.bound-truth) }
 
 // solve finds the truth between from and to for which the z-value is reached

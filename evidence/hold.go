@@ -9,8 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/num"
 )
 
-// Returns are those of an equity curve from one close to the next. What is not
-// above zero cannot earn a return.
+// Returns are those of an equity curve from one close to the next. What is not above zero cannot earn a return.
 func Returns(equity []float64) []float64 {
 	if len(equity) < 2 {
 		return nil

@@ -104,8 +104,7 @@ func (f *feed) push(bar market.Bar, end int64) {
 	f.waiting = append(f.waiting, pending{end, values})
 }
 
-// show puts the newest values that are known at an instant into the row, and
-// takes out what has become too old.
+// show puts the newest values that are known at an instant into the row, and takes out what has become too old.
 func (f *feed) show(row []float32, now int64) {
 	newest := -1
 	for newest+1 < len(f.waiting) && f.waiting[newest+1].end <= now {

@@ -3,6 +3,7 @@ package indicator
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,22 +87,14 @@ func (d Definition) defaults() Args {
 func (p Param) parse(s Setting) (float64, error) {
 	switch p.Kind {
 	case Bool:
-		if s.IsText {
-			switch s.Text {
-			case "true":
-				return 1, nil
-			case "false":
-				return 0, nil
-			}
+		if i := slices.Index([]string{"false", "true"}, s.Text); s.IsText && i >= 0 {
+			return float64(i), nil
 		}
 		return 0, fmt.Errorf("%s is %v; it must be true or false", p.Name, s)
 	case Choice:
-		if s.IsText {
-			for i, c := range p.Choices {
-				if strings.EqualFold(c, s.Text) {
-					return float64(i), nil
-				}
-			}
+		same := func(c string) bool { return strings.EqualFold(c, s.Text) }
+		if i := slices.IndexFunc(p.Choices, same); s.IsText && i >= 0 {
+			return float64(i), nil
 		}
 		return 0, fmt.Errorf("%s is %v; it must be one of %s", p.Name, s, strings.Join(p.Choices, ", "))
 	default:

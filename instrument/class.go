@@ -18,8 +18,7 @@ const (
 	Crypto  Class = "crypto"
 )
 
-// classes is the table of defaults. docs/research.md gives the reason of each; a
-// test holds the two together.
+// classes is the table of defaults. docs/research.md gives the reason of each; a test holds the two together.
 var classes = []struct {
 	class Class
 	title string

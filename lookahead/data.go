@@ -59,8 +59,7 @@ func FromLibrary(
 	return one, nil
 }
 
-// longerBars opens the library's bars of a timeframe, or makes them of shorter
-// ones where that was asked for.
+// longerBars opens the library's bars of a timeframe, or makes them of shorter ones where that was asked for.
 func longerBars(ctx context.Context, l *local.Lab, n local.Name, of market.Timeframe) (*market.Bars, error) {
 	_, err := l.Library.Info(ctx, n.Symbol, n.Timeframe)
 	switch {

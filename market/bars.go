@@ -92,8 +92,7 @@ func ParseTimeframe(s string) (Timeframe, error) {
 	return "", fmt.Errorf("timeframe %q is not one of ours; %s", s, text.Choices(s, Timeframes))
 }
 
-// End is when the bar that opens at t closes, Unix seconds: the first instant
-// at which its close may be known.
+// End is when the bar that opens at t closes, Unix seconds: the first instant at which its close may be known.
 func (tf Timeframe) End(t int64) int64 {
 	if tf == Mo1 {
 		return time.Unix(t, 0).UTC().AddDate(0, 1, 0).Unix()

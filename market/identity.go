@@ -184,8 +184,7 @@ type Assignment struct {
 	Compared bool
 }
 
-// Decide compares a series with all that are known. The error is one of
-// reading the prices of a known series.
+// Decide compares a series with all that are known. The error is one of reading the prices of a known series.
 func Decide(p *Prices, known []Known) (Assignment, error) {
 	best := map[string]Match{}
 	var d Assignment

@@ -58,8 +58,7 @@ const (
 	rowBytes  = 52 // of a row in memory: six columns and the line
 )
 
-// add appends a row. A table grows by pieces: one that was doubled would be in
-// memory twice while it is copied.
+// add appends a row. A table grows by pieces: one that was doubled would be in memory twice while it is copied.
 func (r *rows) add(line int, b Bar) {
 	if r.Len() == pieceRows {
 		piece := rows{Bars: r.Bars, line: r.line}

@@ -37,8 +37,7 @@ const (
 	tempPrefix  = ".tmp-" // begins the names of files that are being written
 )
 
-// folder is the name of a symbol's folder. A month is 1mo there, since not
-// every file system tells 1M from 1m.
+// folder is the name of a symbol's folder. A month is 1mo there, since not every file system tells 1M from 1m.
 func folder(symbol string, tf Timeframe) (string, error) {
 	if err := CheckSymbol(symbol); err != nil {
 		return "", err

@@ -179,8 +179,7 @@ func (r *recurrent) backward(p *pass, in []float32, stride int, below []float32)
 	}
 }
 
-// backwardLayers goes down the recurrent layers. The gradient of what the top
-// one gave lies in its outputGrad.
+// backwardLayers goes down the recurrent layers. The gradient of what the top one gave lies in its outputGrad.
 func (p *pass) backwardLayers(dropped bool) {
 	for i, r := range slices.Backward(p.layers) {
 		if dropped {

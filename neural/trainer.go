@@ -43,8 +43,7 @@ type Trainer struct {
 	factors  adamFactors
 }
 
-// NewTrainer prepares the training of a network. It keeps the network: from now
-// on only the trainer changes it.
+// NewTrainer prepares the training of a network. It keeps the network: from now on only the trainer changes it.
 func NewTrainer(n *Net, s TrainSpec) (*Trainer, error) {
 	if err := s.Loss.Check(n.spec.Outputs); err != nil {
 		return nil, err
@@ -112,8 +111,7 @@ func (e *DivergedError) Error() string {
 // longest is the longest gradient whose squares are finite in float32, with room for Adam's sums.
 const longest = 1e18
 
-// Step trains on one batch. It returns the score of before the weights moved. It
-// can return a *DivergedError.
+// Step trains on one batch. It returns the score of before the weights moved. It can return a *DivergedError.
 func (t *Trainer) Step(d *Dataset, rows []int32) (Score, error) {
 	s, err := t.forward(d, rows)
 	if err != nil {

@@ -50,8 +50,7 @@ func expSum(x, lo float64) float64 {
 	return scale(h+l, k)
 }
 
-// expPair is e to the power x+lo as h+l times two to the power k, with h
-// between 0.7 and 1.5 and l below 0.1.
+// expPair is e to the power x+lo as h+l times two to the power k, with h between 0.7 and 1.5 and l below 0.1.
 func expPair(x, lo float64) (h, l float64, k int) {
 	n, r, tail := expReduce(x, lo)
 	h = 1 + r

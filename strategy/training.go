@@ -131,8 +131,7 @@ const (
 	ValidationAccuracy Monitor = "val_accuracy"
 )
 
-// EarlyStopping ends training when the validation no longer improves. All but
-// Enabled is zero when it is off.
+// EarlyStopping ends training when the validation no longer improves. All but Enabled is zero when it is off.
 type EarlyStopping struct {
 	Enabled  bool
 	Patience int     // epochs without improvement

@@ -8,11 +8,10 @@ import (
 	"math"
 	"sort"
 
-	"github.com/ktrdr/ktrdr/strategy"
-
 	"github.com/ktrdr/ktrdr/feature"
 	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // Dataset is what a network is trained and judged on. Its table has a row for

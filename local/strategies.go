@@ -56,6 +56,9 @@ func Strategies(files []StrategySource, lab []ktrdr.Document) []StrategySource {
 // StrategyFiles reads the strategies of a data folder; none where it has no folder
 // for them.
 func StrategyFiles(data string) ([]StrategySource, error) {
+	if data == "" { // there is no home directory either
+		return nil, nil
+	}
 	const most = 1000
 	dir := filepath.Join(data, StrategiesFolder)
 	root, err := os.OpenRoot(dir)

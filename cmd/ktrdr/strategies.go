@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -164,26 +165,15 @@ func newStrategiesExample(a *app) *cobra.Command {
 }
 
 func (a *app) strategySources(cmd *cobra.Command) ([]local.StrategySource, error) {
-	files, err := a.strategyFiles()
+	files, err := local.StrategyFiles(a.dataDir())
 	if err != nil {
 		return nil, err
 	}
-	var documents []ktrdr.Document
-	err = a.withLab(cmd, func(l *local.Lab) (err error) {
-		documents, err = l.Library.Strategies(cmd.Context())
-		return err
-	})
+	documents, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) ([]ktrdr.Document, error) { return l.Library.Strategies(ctx) })
 	if err != nil && !errors.Is(err, market.ErrNoData) {
 		return nil, err
 	}
 	return local.Strategies(files, documents), nil
-}
-
-func (a *app) strategyFiles() ([]local.StrategySource, error) {
-	if a.dataDir() == "" {
-		return nil, nil
-	}
-	return local.StrategyFiles(a.dataDir())
 }
 
 // parseNamed finds a strategy by its name, or reads it from a file, and parses it.

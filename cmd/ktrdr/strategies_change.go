@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,11 +40,7 @@ func newStrategiesAdd(a *app) *cobra.Command {
 			return err
 		}
 		n.Text, n.Source = string(text), filepath.Base(args[0])
-		var added jobs.Strategy
-		err = a.withNewLab(cmd, func(l *local.Lab) (err error) {
-			added, err = l.Library.AddStrategy(cmd.Context(), n)
-			return err
-		})
+		added, err := inLab(a.withNewLab, cmd, func(ctx context.Context, l *local.Lab) (jobs.Strategy, error) { return l.Library.AddStrategy(ctx, n) })
 		return a.show(changedStrategy{added.Name, local.FromLab}, err, func(w io.Writer) {
 			fmt.Fprintf(w, "%s added to the lab\n", term.Plain(added.Name))
 			a.tellFile(w, added.Name)

@@ -163,10 +163,10 @@ func undoRestore(dir string) error {
 	if err == nil {
 		err = left.remove(dir)
 	}
-	if err == nil {
-		err = endRestore(dir)
+	if err != nil {
+		return err
 	}
-	return err
+	return endRestore(dir)
 }
 
 // endRestore says that everything is there, or that nothing was changed.

@@ -86,10 +86,7 @@ type Desk struct{ cfg DeskConfig }
 
 // NewDesk makes a desk.
 func NewDesk(c DeskConfig) (*Desk, error) {
-	if c.Gates == nil {
-		g := DefaultGates()
-		c.Gates = &g
-	}
+	c.Gates = cmp.Or(c.Gates, new(DefaultGates()))
 	c.Holdout, c.Generation = cmp.Or(c.Holdout, 0.2), cmp.Or(c.Generation, 8)
 	err := errors.Join(
 		require(c.Library != nil && c.Blobs != nil && c.Memory != nil && c.Markets != nil && c.Strategy != nil && c.KernelClass != "",
@@ -222,9 +219,8 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 	}
 	spec := Spec{
 		Brief: t.Brief, Understanding: plan.brief, Strategy: plan.text, Model: t.Model, TriggerReason: clip(t.TriggerReason, maxText),
-		BypassGates: t.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched,
-		Sealed:      parts.sealed,
-		HoldoutFrom: parts.from, Markets: parts.markets,
+		BypassGates: t.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout,
+		Searched: parts.searched, Sealed: parts.sealed, HoldoutFrom: parts.from, Markets: parts.markets,
 		Costs: dearest(costs), SymbolCosts: costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{budget},
 	}
 	if spec.Horizon, err = d.cfg.Memory.Horizon(ctx); err != nil {

@@ -243,8 +243,7 @@ func evidenceOf(f *BacktestFigures) TestEvidence {
 	}
 	return TestEvidence{
 		TestSharpe: cmp.Or(f.TestSharpe, f.Sharpe), Alpha: f.Alpha, Deflated: f.Deflated, Trials: f.Trials, BuyAndHold: f.BuyAndHold,
-		CostPerSide:      &f.CostPerSide,
-		CostBelowDefault: f.CostBelowDefault,
+		CostPerSide: &f.CostPerSide, CostBelowDefault: f.CostBelowDefault,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -164,7 +165,7 @@ func newStrategiesExample(a *app) *cobra.Command {
 	}
 }
 
-func (a *app) strategySources(cmd *cobra.Command) ([]local.StrategySource, error) {
+func (a *app) strategySources(cmd *cobra.Command) ([]library.StrategySource, error) {
 	files, err := local.StrategyFiles(a.dataDir())
 	if err != nil {
 		return nil, err
@@ -173,18 +174,18 @@ func (a *app) strategySources(cmd *cobra.Command) ([]local.StrategySource, error
 	if err != nil && !errors.Is(err, market.ErrNoData) {
 		return nil, err
 	}
-	return local.Strategies(files, documents), nil
+	return library.StrategySources(files, documents), nil
 }
 
 // parseNamed finds a strategy by its name, or reads it from a file, and parses it.
 // Warnings are printed as they are found, on standard error.
 func (a *app) parseNamed(cmd *cobra.Command, name string) (*strategy.Strategy, error) {
-	src := local.StrategySource{Name: name, From: name}
+	src := library.StrategySource{Name: name, From: name}
 	var err error
 	if local.IsStrategyFile(name) {
 		src.Text, err = local.ReadStrategy(name)
 	} else {
-		var list []local.StrategySource
+		var list []library.StrategySource
 		if list, err = a.strategySources(cmd); err == nil {
 			src, err = local.FindStrategy(list, name)
 		}

@@ -40,20 +40,11 @@ type Models struct {
 }
 
 // ownProviders are the providers that need no address.
-func ownProviders() (names []string) {
-	for _, f := range llm.Formats {
-		names = append(names, f.Name)
-	}
-	return names
+func ownProviders() []string {
+	return text.Map(llm.Formats, func(f llm.Format) string { return f.Name })
 }
 
-func keyNames() string {
-	var names []string
-	for _, provider := range append(ownProviders(), "name") {
-		names = append(names, keyName(provider))
-	}
-	return text.Join(names)
-}
+func keyNames() string { return text.Join(text.Map(append(ownProviders(), "name"), keyName)) }
 
 func (c *Config) modelSettings() []Setting {
 	return []Setting{
@@ -201,11 +192,8 @@ func keyName(provider string) string {
 
 // keys are those of all providers that have one.
 func (m Models) keys(getenv func(string) string) llm.Keys {
-	var all []ktrdr.Secret
-	for _, provider := range append(slices.Sorted(maps.Keys(m.Providers)), ownProviders()...) {
-		all = append(all, ktrdr.Secret(getenv(keyName(provider))))
-	}
-	return llm.NewKeys(all...)
+	all := append(slices.Sorted(maps.Keys(m.Providers)), ownProviders()...)
+	return llm.NewKeys(text.Map(all, func(provider string) ktrdr.Secret { return ktrdr.Secret(getenv(keyName(provider))) })...)
 }
 
 func (c *Config) setPrices(text string) error {

@@ -61,13 +61,7 @@ func KernelNamed(name string) (neural.Kernel, error) {
 	return neural.KernelByName(name)
 }
 
-func kernelNames() string {
-	var names []string
-	for _, k := range neural.Kernels() {
-		names = append(names, k.Name())
-	}
-	return strings.Join(names, ", ")
-}
+func kernelNames() string { return text.Join(text.Map(neural.Kernels(), neural.Kernel.Name)) }
 
 func (c *Config) setHosts(text string) error {
 	c.Hosts = list(text)

@@ -48,11 +48,8 @@ func (d *Service) byName(ctx context.Context, name string) ([]byte, string, erro
 		}
 		names = append(names, e.Name)
 	}
-	known := slices.Clone(names)
 	list, _ := d.Strategies(ctx) // without them the message is shorter
-	for _, s := range list {
-		known = append(known, s.Name)
-	}
+	known := slices.Concat(names, text.Map(list, func(s jobs.Strategy) string { return s.Name }))
 	hint := ""
 	if near := text.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %s? If not", near)

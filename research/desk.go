@@ -22,6 +22,7 @@ import (
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/num"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // QueueName is the queue that researches stand in.
@@ -143,10 +144,7 @@ func (d *Desk) Rest(t Request, first json.RawMessage) (PlannedRun, error) {
 		if err != nil {
 			return PlannedRun{}, wrong("%w", err)
 		}
-		about.name = s.Name
-		for _, w := range s.warnings {
-			about.warnings = append(about.warnings, w.String())
-		}
+		about.name, about.warnings = s.Name, text.Map(s.warnings, strategy.Warning.String)
 	}
 	return d.run(t, spec, about)
 }

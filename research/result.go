@@ -9,6 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
@@ -200,11 +201,7 @@ func hashedReasons(reasons []evidence.Reason) []evidence.Reason {
 }
 
 func hashes(bars []jobs.Bars) []ktrdr.Hash {
-	list := make([]ktrdr.Hash, len(bars))
-	for i, b := range bars {
-		list[i] = b.Hash
-	}
-	return list
+	return text.Map(bars, func(b jobs.Bars) ktrdr.Hash { return b.Hash })
 }
 
 func (a Assessment) bounded() Assessment {

@@ -171,11 +171,8 @@ func noBreaker(name string, breakers []resilience.Status) error {
 	if len(breakers) == 0 {
 		return usagef("there is no breaker %s, and no other yet: each appears with its first call", name)
 	}
-	list := make([]string, len(breakers))
-	for i, b := range breakers {
-		list[i] = b.Name
-	}
-	return usagef("there is no breaker %s; %s", name, text.Choices(name, list))
+	names := text.Map(breakers, func(b resilience.Status) string { return b.Name })
+	return usagef("there is no breaker %s; %s", name, text.Choices(name, names))
 }
 
 const degradationHelp = `Show the degradation level: FULL, DEGRADED, MINIMAL or OFFLINE. It follows from

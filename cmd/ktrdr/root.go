@@ -124,11 +124,7 @@ func chosen[T ~string](flag string, given []string, known []T) (list []T, err er
 
 // names are words as flags take them.
 func names[T ~string](words []T) []string {
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = strings.ToLower(string(w))
-	}
-	return list
+	return text.Map(words, func(w T) string { return strings.ToLower(string(w)) })
 }
 
 // nearFlag names the flag that an unknown one is nearest to.

@@ -86,15 +86,12 @@ func (a *app) listStrategies(cmd *cobra.Command) error {
 		}
 	}
 	return a.print(list, func(w io.Writer) {
-		term.Rows(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", func(row func(...any)) {
-			for _, s := range list {
-				if !s.Valid {
-					row(s.Name, s.From, "-", "-", "-", "not valid: "+s.Error)
-					continue
-				}
-				f := s.Strategy
-				row(s.Name, s.From, f.Model, strings.Join(text.Strings(f.Timeframes), " "), len(f.Features), f.Description)
+		term.Table(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", list, func(s listedStrategy) []any {
+			if !s.Valid {
+				return []any{s.Name, s.From, "-", "-", "-", "not valid: " + s.Error}
 			}
+			f := s.Strategy
+			return []any{s.Name, s.From, f.Model, strings.Join(text.Strings(f.Timeframes), " "), len(f.Features), f.Description}
 		})
 	})
 }
@@ -146,10 +143,7 @@ func printFacts(w io.Writer, f *local.StrategyFacts) {
 }
 
 func newStrategiesExample(a *app) *cobra.Command {
-	var names []string
-	for _, e := range strategy.Examples() {
-		names = append(names, e.Name)
-	}
+	names := text.Map(strategy.Examples(), func(e strategy.Example) string { return e.Name })
 	return &cobra.Command{
 		Use: "example NAME", Short: "Print an example strategy",
 		Args: exactly(1, "one NAME: "+strings.Join(names, ", ")), ValidArgs: names,
@@ -170,7 +164,9 @@ func (a *app) strategySources(cmd *cobra.Command) ([]library.StrategySource, err
 	if err != nil {
 		return nil, err
 	}
-	documents, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) ([]ktrdr.Document, error) { return l.Library.Strategies(ctx) })
+	documents, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) ([]ktrdr.Document, error) {
+		return l.Library.Strategies(ctx)
+	})
 	if err != nil && !errors.Is(err, market.ErrNoData) {
 		return nil, err
 	}

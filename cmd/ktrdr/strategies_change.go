@@ -40,7 +40,9 @@ func newStrategiesAdd(a *app) *cobra.Command {
 			return err
 		}
 		n.Text, n.Source = string(text), filepath.Base(args[0])
-		added, err := inLab(a.withNewLab, cmd, func(ctx context.Context, l *local.Lab) (jobs.Strategy, error) { return l.Library.AddStrategy(ctx, n) })
+		added, err := inLab(a.withNewLab, cmd, func(ctx context.Context, l *local.Lab) (jobs.Strategy, error) {
+			return l.Library.AddStrategy(ctx, n)
+		})
 		return a.show(changedStrategy{added.Name, jobs.StrategyOfLab}, err, func(w io.Writer) {
 			fmt.Fprintf(w, "%s added to the lab\n", term.Plain(added.Name))
 			a.tellFile(w, added.Name)

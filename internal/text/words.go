@@ -18,11 +18,11 @@ func Counted(n int, one string, plural ...string) string {
 	return strconv.Itoa(n) + " " + one + "s"
 }
 
-// Map is what name makes of each of a list.
-func Map[T any](list []T, name func(T) string) []string {
-	out := make([]string, len(list))
+// Map is what of makes of each of a list.
+func Map[T, S any](list []T, of func(T) S) []S {
+	out := make([]S, len(list))
 	for i, x := range list {
-		out[i] = name(x)
+		out[i] = of(x)
 	}
 	return out
 }

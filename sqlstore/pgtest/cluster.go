@@ -76,11 +76,25 @@ func newCluster(syncs bool) (*Cluster, error) {
 // disk takes ten times the CPU time of memory to copy them.
 func memory() string {
 	const folder, room = "/dev/shm", 2 << 30
-	var fs syscall.Statfs_t
-	if syscall.Statfs(folder, &fs) != nil || uint64(fs.Bavail)*uint64(fs.Bsize) < room {
+	var disk syscall.Statfs_t
+	if syscall.Statfs(folder, &disk) != nil || uint64(disk.Bavail)*uint64(disk.Bsize) < room {
 		return ""
 	}
+	left, _ := filepath.Glob(folder + "/pgtest-*")
+	for _, dir := range left {
+		removeLeft(dir)
+	}
 	return folder
+}
+
+// removeLeft removes the folder of a server that ended with a killed test
+// binary: a server that runs has its postmaster.pid.
+func removeLeft(dir string) {
+	made, err := os.Stat(dir)
+	_, running := os.Stat(filepath.Join(dir, "data", "postmaster.pid"))
+	if err == nil && errors.Is(running, fs.ErrNotExist) && time.Since(made.ModTime()) > startTimeout {
+		_ = os.RemoveAll(dir) // it may be another user's
+	}
 }
 
 // findBinaries returns the folder of initdb and postgres. Distributions keep

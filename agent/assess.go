@@ -97,6 +97,5 @@ func (a *assessment) inSample() (*evidence.Sharpe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("training part: %w", err)
 	}
-	s := evidence.EstimateSharpe(part.Returns, part.BarsPerYear)
-	return &s, nil
+	return new(evidence.EstimateSharpe(part.Returns, part.BarsPerYear)), nil
 }

@@ -132,14 +132,8 @@ func typical(all []designer.Column) (some []designer.Column) {
 func (t *designTools) listIndicators(json.RawMessage) (string, error) {
 	var b strings.Builder
 	for _, d := range indicator.Definitions() {
-		fmt.Fprintf(&b, "%s(", d.Name)
-		for i, p := range d.Params {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			fmt.Fprintf(&b, "%s=%v", p.Name, p.Default)
-		}
-		fmt.Fprintf(&b, ") -> %s: %s\n", strings.Join(d.Outputs, ", "), d.Doc)
+		params := text.Map(d.Params, func(p indicator.Param) string { return fmt.Sprintf("%s=%v", p.Name, p.Default) })
+		fmt.Fprintf(&b, "%s(%s) -> %s: %s\n", d.Name, text.Join(params), strings.Join(d.Outputs, ", "), d.Doc)
 	}
 	return b.String(), nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,8 +57,7 @@ func newDemo(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.exit, "exit", false, "end after the result, also on a terminal")
 	cmd.Flags().BoolVar(&kill, "kill", false, "kill a worker and the backend, and show how their work is recovered")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("edge") ||
-			cmd.Flags().Changed("costs")) {
+		if kill && slices.ContainsFunc([]string{"researches", "seed", "edge", "costs"}, cmd.Flags().Changed) {
 			return usagef("--kill has no researches: leave out --researches, --seed, --edge and --costs")
 		}
 		if !(f.edge >= 0 && f.edge <= 1) { // so that NaN is refused too

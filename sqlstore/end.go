@@ -32,9 +32,7 @@ func (s *Store) stop(ctx context.Context, t *tx, p operationRow, how ktrdr.Finis
 	if err != nil {
 		return nil, err
 	}
-	if _, err := t.exec(ctx, setEnding, p.ID, p.Epoch, text); err != nil {
-		return nil, err
-	}
+	t.later(ctx, setEnding, p.ID, p.Epoch, text)
 	_, asks, err := cancelFrom(ctx, t, p.ID, true, "Its parent has ended")
 	return asks, err
 }

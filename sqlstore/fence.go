@@ -23,7 +23,8 @@ func (s *Store) fenced(ctx context.Context, body func(t *tx) error) error {
 			return err
 		}
 		refused = err
-		return insertRefused(ctx, t, te)
+		insertRefused(ctx, t, te)
+		return nil
 	})
 	if err != nil {
 		return err

@@ -67,12 +67,11 @@ func (s *Store) ReserveCall(ctx context.Context, c ktrdr.NewCall) (ktrdr.Call, e
 		if errors.Is(err, sql.ErrNoRows) {
 			return refusal(ctx, t, c.Operation, ktrdr.Act{Input: ktrdr.Save, Epoch: c.Epoch})
 		}
-		if err == nil {
-			err = s.lockMeta(ctx, t, metaCalls)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			call, err = reserve(ctx, t, c, root)
-		}
+		s.lockMeta(ctx, t, metaCalls)
+		call, err = reserve(ctx, t, c, root)
 		return err
 	})
 	return call, err

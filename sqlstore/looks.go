@@ -45,19 +45,14 @@ func reserveLook(
 		if err := t.row(ctx, takeNumber, id).Scan(&number); err != nil {
 			return ktrdr.Look{}, err
 		}
-		if err := t.later(ctx, insertNumber, id, number, n.Key); err != nil {
-			return ktrdr.Look{}, err
-		}
+		t.later(ctx, insertNumber, id, number, n.Key)
 		before = max(before, number-1)
 	}
 	spans := "[]"
 	if len(n.Spans) > 0 {
 		spans = string(n.Spans)
 	}
-	err := t.later(ctx, insertLook, n.Key, op, n.Kind, n.Research, place.Run, place.Generation, shortened(n.Strategy), before, spans)
-	if err != nil {
-		return ktrdr.Look{}, err
-	}
+	t.later(ctx, insertLook, n.Key, op, n.Kind, n.Research, place.Run, place.Generation, shortened(n.Strategy), before, spans)
 	t.wake()
 	fault.Hit(fault.LookReserved)
 	return loadLook(ctx, t, selectLook, n.Key)
@@ -94,8 +89,9 @@ func endLook(ctx context.Context, t *tx, op ktrdr.OperationID, r ktrdr.LookResul
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "what it showed is not valid JSON")
 	}
 	t.wake()
-	defer fault.Hit(fault.LookEnding)
-	return t.later(ctx, endLookOnce, op, finite(r.P), finite(r.Adjusted), bit(r.Claim), hashText(r.Hash), optional(r.Result))
+	t.later(ctx, endLookOnce, op, finite(r.P), finite(r.Adjusted), bit(r.Claim), hashText(r.Hash), optional(r.Result))
+	fault.Hit(fault.LookEnding)
+	return nil
 }
 
 var scanLook = fields(func(l *ktrdr.Look) []any {

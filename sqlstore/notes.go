@@ -27,19 +27,13 @@ const (
 
 // addNotes stores what was noted. The lock makes the order of ids that of
 // the commits, without which a horizon would not hold.
-func (s *Store) addNotes(ctx context.Context, t *tx, op ktrdr.OperationID, notes []ktrdr.Note) error {
-	if len(notes) == 0 {
-		return nil
-	}
-	if err := s.lockMeta(ctx, t, metaNotes); err != nil {
-		return err
+func (s *Store) addNotes(ctx context.Context, t *tx, op ktrdr.OperationID, notes []ktrdr.Note) {
+	if len(notes) > 0 {
+		s.lockMeta(ctx, t, metaNotes)
 	}
 	for _, n := range notes {
-		if err := t.later(ctx, insertNote, n.Kind, n.Key, n.Run, n.Generation, n.Index, op, string(n.Data)); err != nil {
-			return err
-		}
+		t.later(ctx, insertNote, n.Kind, n.Key, n.Run, n.Generation, n.Index, op, string(n.Data))
 	}
-	return nil
 }
 
 // unnoted says whether some of the notes are not there yet.

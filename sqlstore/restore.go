@@ -104,12 +104,10 @@ func (r *restore) run(ctx context.Context) error {
 			return fmt.Errorf("table %s: %w", t.Name, err)
 		}
 	}
-	if _, err := r.tx.exec(ctx, deleteMeta, metaRestoring); err != nil {
-		return err
-	}
-	_, err = r.tx.exec(ctx, setMeta, metaUnfinished, "1")
+	r.tx.later(ctx, deleteMeta, metaRestoring)
+	r.tx.later(ctx, setMeta, metaUnfinished, "1")
 	r.tx.wakeWorkers()
-	return err
+	return nil
 }
 
 // prepare makes sure that the database is empty and has the backup's tables.
@@ -135,11 +133,9 @@ func (r *restore) prepare(ctx context.Context, m manifest) error {
 			return ktrdr.Errorf(ktrdr.CodeConflict, "the database is not empty (%s has %d rows): restore into a new one", t.Name, rows)
 		}
 	}
-	if _, err := r.tx.exec(ctx, `DELETE FROM meta WHERE key <> $1`, metaBlobRoot); err != nil {
-		return err
-	}
-	_, err = r.tx.exec(ctx, `INSERT INTO meta (key, value) VALUES ($1, '1')`, metaRestoring)
-	return err
+	r.tx.later(ctx, `DELETE FROM meta WHERE key <> $1`, metaBlobRoot)
+	r.tx.later(ctx, `INSERT INTO meta (key, value) VALUES ($1, '1')`, metaRestoring)
+	return nil
 }
 
 // removeUnfinished removes what a restore left in PostgreSQL that was not
@@ -153,8 +149,8 @@ func (r *restore) removeUnfinished(ctx context.Context, here []table) error {
 	for i, t := range here {
 		names[i] = t.quoted()
 	}
-	_, err := r.tx.exec(ctx, query("TRUNCATE "+strings.Join(names, ", ")+" RESTART IDENTITY"))
-	return err
+	r.tx.later(ctx, query("TRUNCATE "+strings.Join(names, ", ")+" RESTART IDENTITY"))
+	return nil
 }
 
 // entries loads everything after the manifest.

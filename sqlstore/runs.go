@@ -77,11 +77,11 @@ func loadRun(ctx context.Context, q queryer, text query, id string) (ktrdr.Run, 
 }
 
 // makeRun stores the row of a run that has none yet.
-func makeRun(ctx context.Context, t *tx, id string, n *ktrdr.NewRun) error {
+func makeRun(ctx context.Context, t *tx, id string, n *ktrdr.NewRun) {
 	if n == nil {
 		n = &ktrdr.NewRun{}
 	}
-	return t.later(ctx, insertRun, id, n.Goal, string(orObject(n.Request)), nullInt(micros(n.Until)), max(n.Size, 1), n.Planned,
+	t.later(ctx, insertRun, id, n.Goal, string(orObject(n.Request)), nullInt(micros(n.Until)), max(n.Size, 1), n.Planned,
 		optionalBit(n.MadeUp))
 }
 
@@ -231,12 +231,8 @@ func (s *Store) CancelRun(ctx context.Context, id, by, reason string) (ktrdr.Run
 		case !run.EndedAt.IsZero():
 			return run, ktrdr.Errorf(ktrdr.CodeConflict, "run %s has ended (%s): there is nothing to cancel", run.ID, run.State)
 		}
-		if err := t.later(ctx, markCancelled, id, by, reason); err != nil {
-			return run, err
-		}
-		if err := insertEvent(ctx, t, "", ktrdr.EventRunCancelled, 0, runEvent{Run: id, By: by, Reason: reason}); err != nil {
-			return run, err
-		}
+		t.later(ctx, markCancelled, id, by, reason)
+		insertEvent(ctx, t, "", ktrdr.EventRunCancelled, 0, runEvent{Run: id, By: by, Reason: reason})
 		t.wakeWorkers()
 		return loadRun(ctx, t, selectRun, id)
 	})
@@ -278,9 +274,7 @@ func (s *Store) cancelStarted(ctx context.Context, t *tx, run string) (more bool
 	if err != nil || len(roots) == 0 {
 		return false, err
 	}
-	if err := s.lockTrees(ctx, t, roots); err != nil {
-		return false, err
-	}
+	s.lockTrees(ctx, t, roots)
 	for _, root := range roots {
 		_, asks, err := cancelFrom(ctx, t, root, false, reasonRunCancelled)
 		if err != nil {
@@ -338,7 +332,8 @@ func (s *Store) changeRun(ctx context.Context, id string, kind ktrdr.EventKind, 
 		if err != nil {
 			return false, err
 		}
-		return true, insertEvent(ctx, t, "", kind, 0, runEvent{Run: id, Reason: shortened(why), State: string(run.State)})
+		insertEvent(ctx, t, "", kind, 0, runEvent{Run: id, Reason: shortened(why), State: string(run.State)})
+		return true, nil
 	})
 }
 

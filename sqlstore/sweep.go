@@ -48,9 +48,7 @@ func (s *Store) treat(ctx context.Context, where string, args []any, r *ktrdr.Re
 			for i, f := range all {
 				roots[i] = f.root
 			}
-			if err := s.lockTrees(ctx, t, roots); err != nil {
-				return err
-			}
+			s.lockTrees(ctx, t, roots)
 			t.wakeWorkers()
 			part, err = do(t, all)
 			return err

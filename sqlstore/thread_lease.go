@@ -56,9 +56,7 @@ func lockLease(ctx context.Context, t *tx, tenant, threadID string) (held thread
 func lockForWrite(ctx context.Context, t *tx, tenant, threadID string, given *thread.LeaseToken) error {
 	held, known, err := lockLease(ctx, t, tenant, threadID)
 	if err == nil && !known { // another client may lease it at this moment, so it is read again
-		if _, err := t.exec(ctx, openThread, tenant, threadID); err != nil {
-			return err
-		}
+		t.later(ctx, openThread, tenant, threadID)
 		held, _, err = lockLease(ctx, t, tenant, threadID)
 	}
 	if err != nil {

@@ -22,21 +22,18 @@ const (
 
 // lockTree keeps everybody else from changing the tree of id until the
 // transaction ends. A missing operation locks nothing.
-func (s *Store) lockTree(ctx context.Context, t *tx, id ktrdr.OperationID) error {
-	if !s.isPostgres() {
-		return nil // the transaction has the whole file
+func (s *Store) lockTree(ctx context.Context, t *tx, id ktrdr.OperationID) {
+	if s.isPostgres() { // on SQLite the transaction has the whole file
+		t.later(ctx, lockRoot, id)
 	}
-	return t.later(ctx, lockRoot, id)
 }
 
 // lockTrees is lockTree for several roots.
-func (s *Store) lockTrees(ctx context.Context, t *tx, roots []ktrdr.OperationID) error {
-	if !s.isPostgres() {
-		return nil
+func (s *Store) lockTrees(ctx context.Context, t *tx, roots []ktrdr.OperationID) {
+	if s.isPostgres() {
+		values, args := rowsOf(1, distinct(roots), []string{"TEXT"}, func(id ktrdr.OperationID) []any { return []any{id} })
+		t.later(ctx, query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
 	}
-	values, args := rowsOf(1, distinct(roots), []string{"TEXT"}, func(id ktrdr.OperationID) []any { return []any{id} })
-	_, err := collect(ctx, t, scanValue[ktrdr.OperationID], query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
-	return err
 }
 
 // closed says whether the operation is cancelled, being cancelled or only
@@ -107,9 +104,7 @@ func (s *Store) Cancel(ctx context.Context, id ktrdr.OperationID, reason string)
 	var op operationRow
 	var reached []operationRow
 	err := s.write(ctx, normal, func(t *tx) error {
-		if err := s.lockTree(ctx, t, id); err != nil {
-			return err
-		}
+		s.lockTree(ctx, t, id)
 		target, err := load(ctx, t, id)
 		if err != nil {
 			return err

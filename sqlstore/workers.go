@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -81,7 +80,8 @@ func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr
 			}
 			return err
 		}
-		return insertEvent(ctx, t, "", ktrdr.EventWorkerRegistered, 0, workerEvent{w.ID, w.Name, w.HeldBy, w.Host, w.PID, w.Types, w.Slots})
+		insertEvent(ctx, t, "", ktrdr.EventWorkerRegistered, 0, workerEvent{w.ID, w.Name, w.HeldBy, w.Host, w.PID, w.Types, w.Slots})
+		return nil
 	})
 }
 
@@ -91,9 +91,8 @@ func (s *Store) RemoveWorker(ctx context.Context, id ktrdr.WorkerID, heldBy ktrd
 		return nil // no such worker can be known
 	}
 	return s.write(ctx, normal, func(t *tx) error {
-		removed, err := collect(ctx, t, scanWorkerEvent, deleteWorker, id, heldBy)
-		if err != nil || len(removed) > 0 {
-			return errors.Join(err, tellWorkers(ctx, t, ktrdr.EventWorkerLeft, removed))
+		if removed, err := tell(ctx, t, ktrdr.EventWorkerLeft, scanWorkerEvent, deleteWorker, id, heldBy); err != nil || removed > 0 {
+			return err
 		}
 		var left int
 		if err := t.row(ctx, countWorker, id).Scan(&left); err != nil || left == 0 {

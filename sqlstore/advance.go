@@ -91,11 +91,7 @@ func (s *Store) consult(plan ktrdr.Plan, p operationRow, rows []operationRow, wh
 			err = ktrdr.Errorf(ktrdr.CodePanic, "plan panicked: %v", r)
 		}
 	}()
-	children := make([]ktrdr.Operation, len(rows))
-	for i, child := range rows {
-		children[i] = child.Operation
-	}
-	return plan.Next(p.Operation, children, why)
+	return plan.Next(p.Operation, fieldOf(rows, func(child operationRow) ktrdr.Operation { return child.Operation }), why)
 }
 
 // checkDecision refuses, before anything of it is done, a decision that cannot

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -119,8 +118,7 @@ var scanBreaker = fields(func(b *ktrdr.Breaker) []any {
 
 // BreakerHistory implements ktrdr.Breakers.
 func (s *Store) BreakerHistory(ctx context.Context, name string, limit int) (all []ktrdr.BreakerChange, err error) {
-	limit = cmp.Or(limit, defaultPage)
-	if err := checkLimit(limit); err != nil {
+	if err := checkLimit(&limit); err != nil {
 		return nil, err
 	}
 	if !storable(name, 255) {

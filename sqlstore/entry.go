@@ -179,12 +179,12 @@ func retried(ctx context.Context, t *tx, n ktrdr.NewOperation, run ktrdr.Run) (t
 	if err != nil || n.Trial != nil {
 		return n.Trial, counted, look, err
 	}
-	var madeUp sql.NullBool // the same in every row
+	var madeUp *bool // the same in every row
 	markets, err := collect(ctx, t, fields(func(m *ktrdr.TrialMarket) []any {
-		return []any{&m.Market, &m.Symbols, &m.Timeframes, &madeUp}
+		return []any{&m.Market, &m.Symbols, &m.Timeframes, fromBit(&madeUp)}
 	}), selectTriedOn, n.RetryOf)
 	if err == nil && len(markets) > 0 {
-		trial = &ktrdr.NewTrial{Markets: markets, MadeUp: optionalBool(madeUp), Own: max(run.Planned, run.Created) + 1}
+		trial = &ktrdr.NewTrial{Markets: markets, MadeUp: madeUp, Own: max(run.Planned, run.Created) + 1}
 	}
 	return trial, counted, look, err
 }

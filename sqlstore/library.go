@@ -19,8 +19,6 @@ const (
 	selectBarsNow query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND is_current = 1 ORDER BY timeframe`
 	selectSpelt   query = `SELECT symbol FROM bars WHERE LOWER(symbol) = LOWER($1) AND symbol <> $2 AND is_current = 1
 		ORDER BY symbol LIMIT 1`
-	selectNamingBar query = `SELECT ` + barsColumns + ` FROM bars WHERE (symbol, timeframe, bars_hash) > ($1, $2, $3)
-		ORDER BY symbol, timeframe, bars_hash LIMIT $4`
 
 	insertBars query = `INSERT INTO bars (` + barsColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {now}, $11)`
 	retireBars query = `UPDATE bars SET is_current = 0 WHERE symbol = $1 AND timeframe = $2 AND is_current = 1`
@@ -216,13 +214,4 @@ func retireAll(ctx context.Context, t *tx, symbol string, renamed []ktrdr.NewBar
 
 func barsChanged(timeframe, symbol string) error {
 	return ktrdr.Errorf(ktrdr.CodeConflict, "the %s bars of %s have changed: look at them and try again", timeframe, symbol)
-}
-
-// barsRefs yields the files of all series; false when no more are wanted.
-func (s *Store) barsRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
-	first := []any{"", "", ""}
-	return yieldRefs(ctx, s, yield, scanBars, selectNamingBar, first, func(b ktrdr.StoredBars) ([]ktrdr.BlobRef, []any) {
-		return []ktrdr.BlobRef{{Artifact: b.File, Series: b.Symbol + " " + b.Timeframe, Bars: true}},
-			[]any{b.Symbol, b.Timeframe, b.Hash.String()}
-	})
 }

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -41,8 +40,8 @@ func reserveLook(
 	}
 	before := 0
 	for _, id := range distinct(ids) {
-		var number int
-		if err := t.row(ctx, takeNumber, id).Scan(&number); err != nil {
+		number, err := scanValue[int](t.row(ctx, takeNumber, id))
+		if err != nil {
 			return ktrdr.Look{}, err
 		}
 		t.later(ctx, insertNumber, id, number, n.Key)
@@ -137,8 +136,7 @@ func (s *Store) ReserveLook(ctx context.Context, n ktrdr.NewLook) (ktrdr.Look, e
 
 // Looks implements ktrdr.Markets.
 func (s *Store) Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error) {
-	q.Limit = cmp.Or(q.Limit, defaultPage)
-	if err := checkLimit(q.Limit); err != nil {
+	if err := checkLimit(&q.Limit); err != nil {
 		return ktrdr.LookPage{}, err
 	}
 	if !storable(q.Run, 255) || !storable(q.Market, 64) || q.Research != "" && !q.Research.Valid() {
@@ -154,10 +152,7 @@ func (s *Store) Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, e
 		if err != nil {
 			return page, err
 		}
-		var last *ktrdr.Look
-		if page.Looks, last = pageOf(found, q.Limit); last != nil {
-			page.Next = placeCursor(micros(last.ReservedAt), last.Key)
-		}
+		page.Looks, page.Next = pageOf(found, q.Limit, func(l ktrdr.Look) string { return placeCursor(micros(l.ReservedAt), l.Key) })
 		return page, numberAll(ctx, r, page.Looks)
 	})
 }

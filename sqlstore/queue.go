@@ -100,8 +100,8 @@ func (s *Store) createQueued(ctx context.Context, t *tx, id ktrdr.OperationID, n
 			return operationRow{}, err
 		}
 	}
-	var session int64
-	if err := t.row(ctx, nextSession, metaSessions).Scan(&session); err != nil {
+	session, err := scanValue[int64](t.row(ctx, nextSession, metaSessions))
+	if err != nil {
 		return operationRow{}, err
 	}
 	e, err := enter(ctx, t, id, n)

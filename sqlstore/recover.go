@@ -77,8 +77,7 @@ func (s *Store) enter(ctx context.Context, b ktrdr.Backend, timeout time.Duratio
 		once := string(ktrdr.EventBackendStarted) + " " + string(b.Incarnation) // however often it is recorded
 		insertOnce(ctx, t, "", ktrdr.EventBackendStarted, 0, once, b)
 		t.later(ctx, endProbes)
-		var others int
-		err := t.row(ctx, countOthers, b.Incarnation, timeout.Microseconds()).Scan(&others)
+		others, err := scanValue[int](t.row(ctx, countOthers, b.Incarnation, timeout.Microseconds()))
 		alone = others == 0
 		return err
 	})

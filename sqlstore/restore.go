@@ -141,15 +141,11 @@ func (r *restore) prepare(ctx context.Context, m manifest) error {
 // removeUnfinished removes what a restore left in PostgreSQL that was not
 // finished, also which blobs it was bound to.
 func (r *restore) removeUnfinished(ctx context.Context, here []table) error {
-	var n int
-	if err := r.tx.row(ctx, countMeta, metaUnfinished).Scan(&n); err != nil || n == 0 || !r.store.isPostgres() {
+	n, err := scanValue[int](r.tx.row(ctx, countMeta, metaUnfinished))
+	if err != nil || n == 0 || !r.store.isPostgres() {
 		return err // a file is removed instead
 	}
-	names := make([]string, len(here))
-	for i, t := range here {
-		names[i] = t.quoted()
-	}
-	r.tx.later(ctx, query("TRUNCATE "+strings.Join(names, ", ")+" RESTART IDENTITY"))
+	r.tx.later(ctx, query("TRUNCATE "+strings.Join(fieldOf(here, table.quoted), ", ")+" RESTART IDENTITY"))
 	return nil
 }
 
@@ -170,8 +166,10 @@ func (r *restore) entries(ctx context.Context) error {
 			err = r.rows(ctx, name)
 		case isBlob:
 			err = r.blob(ctx, blob)
-		case entry == endName:
-			err = r.end()
+		case entry == endName: // what was sent
+			if err = json.NewDecoder(r.archive).Decode(&r.sent); err != nil {
+				err = unreadable(err)
+			}
 		case entry == sumName:
 			return r.complete()
 		default:
@@ -257,14 +255,6 @@ func (r *restore) blob(ctx context.Context, name string) error {
 		return nil
 	}
 	return err
-}
-
-// end reads what was sent.
-func (r *restore) end() error {
-	if err := json.NewDecoder(r.archive).Decode(&r.sent); err != nil {
-		return unreadable(err)
-	}
-	return nil
 }
 
 // complete compares what came with what was sent.

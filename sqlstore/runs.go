@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -144,28 +143,25 @@ func (s *Store) runBeginning(ctx context.Context, id string) (ktrdr.Run, error) 
 }
 
 // Runs implements ktrdr.Runs.
-func (s *Store) Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, error) {
-	q.Limit = cmp.Or(q.Limit, defaultPage)
-	text, args, err := runsQuery(q)
+func (s *Store) Runs(ctx context.Context, q ktrdr.RunQuery) (page ktrdr.RunPage, err error) {
+	text, args, err := runsQuery(&q)
 	if err != nil {
-		return ktrdr.RunPage{}, err
+		return page, err
 	}
 	found, err := readAll(ctx, s, scanRun, text, args...)
-	page := ktrdr.RunPage{}
-	var last *ktrdr.Run
-	if page.Runs, last = pageOf(found, q.Limit); last != nil {
-		at := last.CreatedAt
+	page.Runs, page.Next = pageOf(found, q.Limit, func(run ktrdr.Run) string {
+		at := run.CreatedAt
 		if q.Sort == ktrdr.Ended {
-			at = last.EndedAt
+			at = run.EndedAt
 		}
-		page.Next = sortedCursor(q.Sort, micros(at), last.ID)
-	}
+		return sortedCursor(q.Sort, micros(at), run.ID)
+	})
 	return page, err
 }
 
 // runsQuery writes the statement of a page and one run more.
-func runsQuery(q ktrdr.RunQuery) (query, []any, error) {
-	if err := checkLimit(q.Limit); err != nil {
+func runsQuery(q *ktrdr.RunQuery) (query, []any, error) {
+	if err := checkLimit(&q.Limit); err != nil {
 		return "", nil, err
 	}
 	order, err := orderOf(q.Sort, "ended_at")

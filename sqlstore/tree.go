@@ -77,12 +77,7 @@ func cancelFrom(ctx context.Context, t *tx, id ktrdr.OperationID, belowOnly bool
 		return nil, nil, err
 	}
 	t.wakeWorkers()
-	slices.SortFunc(reached, func(a, b operationRow) int {
-		if a.depth != b.depth {
-			return b.depth - a.depth
-		}
-		return cmp.Compare(a.ID, b.ID)
-	})
+	slices.SortFunc(reached, func(a, b operationRow) int { return cmp.Or(cmp.Compare(b.depth, a.depth), cmp.Compare(a.ID, b.ID)) })
 	var asks []ask
 	for _, op := range reached {
 		switch {
@@ -125,10 +120,7 @@ func (s *Store) Cancel(ctx context.Context, id ktrdr.OperationID, reason string)
 	if err != nil {
 		return ktrdr.Operation{}, nil, err
 	}
-	ids := make([]ktrdr.OperationID, len(reached))
-	for i, op := range reached {
-		ids[i] = op.ID
-	}
+	ids := fieldOf(reached, func(op operationRow) ktrdr.OperationID { return op.ID })
 	slices.Reverse(ids) // from the top
 	return op.Operation, ids, nil
 }

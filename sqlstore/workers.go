@@ -39,8 +39,7 @@ func seen(ctx context.Context, t *tx, id ktrdr.WorkerID, heldBy ktrdr.Incarnatio
 // refuseOthers refuses one who speaks under the id of a worker that lives
 // elsewhere: CodeForbidden.
 func refuseOthers(ctx context.Context, t *tx, id ktrdr.WorkerID, heldBy ktrdr.Incarnation) error {
-	var others int
-	if err := t.row(ctx, othersWorker, id, heldBy).Scan(&others); err != nil || others == 0 {
+	if others, err := scanValue[int](t.row(ctx, othersWorker, id, heldBy)); err != nil || others == 0 {
 		return err
 	}
 	return elsewhere(id)
@@ -94,8 +93,7 @@ func (s *Store) RemoveWorker(ctx context.Context, id ktrdr.WorkerID, heldBy ktrd
 		if removed, err := tell(ctx, t, ktrdr.EventWorkerLeft, scanWorkerEvent, deleteWorker, id, heldBy); err != nil || removed > 0 {
 			return err
 		}
-		var left int
-		if err := t.row(ctx, countWorker, id).Scan(&left); err != nil || left == 0 {
+		if left, err := scanValue[int](t.row(ctx, countWorker, id)); err != nil || left == 0 {
 			return err
 		}
 		return ktrdr.Errorf(ktrdr.CodeForbidden, "worker %s lives elsewhere: inside a backend, with which it leaves, or outside this one", id)

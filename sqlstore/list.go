@@ -25,11 +25,7 @@ func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (page ktrdr.Op
 	}
 	found, err := readAll(ctx, s, scanPlain, text, args...)
 	page.Operations, page.Next = pageOf(found, q.Limit, func(op ktrdr.Operation) string {
-		at := op.CreatedAt
-		if q.Sort == ktrdr.Ended {
-			at = op.CompletedAt
-		}
-		return sortedCursor(q.Sort, micros(at), string(op.ID))
+		return sortedCursor(q.Sort, op.CreatedAt, op.CompletedAt, string(op.ID))
 	})
 	return page, err
 }

@@ -150,11 +150,7 @@ func (s *Store) Runs(ctx context.Context, q ktrdr.RunQuery) (page ktrdr.RunPage,
 	}
 	found, err := readAll(ctx, s, scanRun, text, args...)
 	page.Runs, page.Next = pageOf(found, q.Limit, func(run ktrdr.Run) string {
-		at := run.CreatedAt
-		if q.Sort == ktrdr.Ended {
-			at = run.EndedAt
-		}
-		return sortedCursor(q.Sort, micros(at), run.ID)
+		return sortedCursor(q.Sort, run.CreatedAt, run.EndedAt, run.ID)
 	})
 	return page, err
 }

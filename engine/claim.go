@@ -136,14 +136,10 @@ func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.
 		e.waiting.learn(key, hint)
 		return ktrdr.ClaimReply{}, nil
 	}
-	if err := e.soundCheckpoint(context.WithoutCancel(ctx), task); err != nil {
-		return ktrdr.ClaimReply{}, err
-	}
-	if err := e.inject(context.WithoutCancel(ctx), task); err != nil {
-		return ktrdr.ClaimReply{}, err
-	}
-	if err := e.addLook(context.WithoutCancel(ctx), task); err != nil {
-		return ktrdr.ClaimReply{}, err
+	for _, complete := range []func(context.Context, *ktrdr.Task) error{e.soundCheckpoint, e.inject, e.addLook} {
+		if err := complete(context.WithoutCancel(ctx), task); err != nil {
+			return ktrdr.ClaimReply{}, err
+		}
 	}
 	return ktrdr.ClaimReply{Task: task}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -64,11 +65,7 @@ func isCanonical(raw []byte) bool {
 func appendCanonical(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
+		keys := slices.Sorted(maps.Keys(v))
 		b = append(b, '{')
 		for i, key := range keys {
 			if i > 0 {

@@ -47,8 +47,7 @@ func (e *Engine) queueNames() string {
 	return strings.Join(text.Map(e.config.Queues, func(q Queue) string { return q.Name }), ", ")
 }
 
-// startQueued starts parents whose turn has come: whenever something changed,
-// and at every step.
+// startQueued starts parents whose turn has come: whenever something changed, and at every step.
 func (e *Engine) startQueued(ctx context.Context) {
 	if len(e.config.Queues) == 0 {
 		return

@@ -14,9 +14,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Canonical writes JSON so that two texts are equal exactly when their values
-// are: keys sorted, no space, numbers by value (1, 1.0 and 10e-1 are one) at
-// any precision.
+// Canonical writes JSON so that two texts are equal exactly when their values are: keys sorted, no
+// space, numbers by value (1, 1.0 and 10e-1 are one) at any precision.
 func Canonical(raw json.RawMessage) (string, error) {
 	if isCanonical(raw) {
 		return string(raw), nil
@@ -100,9 +99,8 @@ func appendText(b []byte, s string) []byte {
 	return append(b, text...)
 }
 
-// canonicalNumber writes a JSON number as digits without outer zeros and a
-// power of ten: exact where a float64 is not, and bounded by the length of
-// the text where a big number is not.
+// canonicalNumber writes a JSON number as digits without outer zeros and a power of ten: exact
+// where a float64 is not, and bounded by the length of the text where a big number is not.
 func canonicalNumber(s string) string {
 	sign := ""
 	if rest, negative := strings.CutPrefix(s, "-"); negative {

@@ -70,20 +70,10 @@ const (
 )
 
 // Database returns the URL of the main store.
-func (c Config) Database() string {
-	if c.DB != "" {
-		return c.DB
-	}
-	return filepath.Join(c.Data, "ktrdr.db")
-}
+func (c Config) Database() string { return cmp.Or(c.DB, filepath.Join(c.Data, "ktrdr.db")) }
 
 // BlobRoot returns where blobs are kept.
-func (c Config) BlobRoot() string {
-	if c.Blobs != "" {
-		return c.Blobs
-	}
-	return filepath.Join(c.Data, "blobs")
-}
+func (c Config) BlobRoot() string { return cmp.Or(c.Blobs, filepath.Join(c.Data, "blobs")) }
 
 // engineSettings returns what the engine is to keep to.
 func (c Config) engineSettings() engine.Settings {

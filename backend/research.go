@@ -7,18 +7,11 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
-	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
-	"github.com/ktrdr/ktrdr/worker"
 )
-
-// queues are the lines that parents stand in.
-func (c Config) queues() []engine.Queue {
-	return []engine.Queue{{Name: research.QueueName, Limit: research.Limit(c.MaxResearches)}}
-}
 
 // inject says what is to go wrong with an operation; nil, which costs no look at
 // it, when nothing is.
@@ -99,16 +92,4 @@ func (b *Backend) budget(ctx context.Context) (usd float64, err error) {
 		return 0, err
 	}
 	return min(b.cfg.Models.Daily-spent.Today, b.cfg.Models.Research).USD(), nil
-}
-
-// makeAgents makes the worker that designs and assesses.
-func (b *Backend) makeAgents(context.Context) (err error) {
-	if b.cfg.Agents == 0 {
-		return nil
-	}
-	b.agents, err = worker.New(worker.Config{
-		Name: "agents", Runners: b.runners(byAgents), Slots: b.cfg.Agents, HeldBy: b.self.Incarnation,
-		Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild,
-	}, b.engine.Local())
-	return err
 }

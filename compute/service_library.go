@@ -6,6 +6,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
@@ -92,9 +93,5 @@ func (d *Service) DeleteStrategy(ctx context.Context, name string) error {
 
 // Indicators describes the indicators that strategies may use.
 func (d *Service) Indicators() []indicator.Description {
-	var list []indicator.Description
-	for _, def := range indicator.Definitions() {
-		list = append(list, indicator.Describe(def))
-	}
-	return list
+	return text.Map(indicator.Definitions(), indicator.Describe)
 }

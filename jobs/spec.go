@@ -25,11 +25,7 @@ type Bars struct {
 
 // AnyMadeUp says whether one of the series is made up; nil: not known.
 func AnyMadeUp(bars []Bars) *bool {
-	of := make([]*bool, len(bars))
-	for i, b := range bars {
-		of[i] = b.MadeUp
-	}
-	return ktrdr.AnyMadeUp(of...)
+	return ktrdr.AnyMadeUp(text.Map(bars, func(b Bars) *bool { return b.MadeUp })...)
 }
 
 // TrainingSpec is all that a training needs.

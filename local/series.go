@@ -57,13 +57,7 @@ func SeriesOf(e jobs.SeriesInfo) StoredSeries {
 }
 
 // AllOf are entries without their markets.
-func AllOf(entries []jobs.SeriesInfo) []StoredSeries {
-	list := make([]StoredSeries, len(entries))
-	for i, e := range entries {
-		list[i] = SeriesOf(e)
-	}
-	return list
-}
+func AllOf(entries []jobs.SeriesInfo) []StoredSeries { return text.Map(entries, SeriesOf) }
 
 // In is the series in a market.
 func (s StoredSeries) In(p library.Placement) StoredSeries {

@@ -22,6 +22,7 @@ import (
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/num"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // QueueName is the queue that researches stand in.
@@ -86,10 +87,7 @@ type Desk struct{ cfg DeskConfig }
 
 // NewDesk makes a desk.
 func NewDesk(c DeskConfig) (*Desk, error) {
-	if c.Gates == nil {
-		g := DefaultGates()
-		c.Gates = &g
-	}
+	c.Gates = cmp.Or(c.Gates, new(DefaultGates()))
 	c.Holdout, c.Generation = cmp.Or(c.Holdout, 0.2), cmp.Or(c.Generation, 8)
 	err := errors.Join(
 		require(c.Library != nil && c.Blobs != nil && c.Memory != nil && c.Markets != nil && c.Strategy != nil && c.KernelClass != "",
@@ -146,10 +144,7 @@ func (d *Desk) Rest(t Request, first json.RawMessage) (PlannedRun, error) {
 		if err != nil {
 			return PlannedRun{}, wrong("%w", err)
 		}
-		about.name = s.Name
-		for _, w := range s.warnings {
-			about.warnings = append(about.warnings, w.String())
-		}
+		about.name, about.warnings = s.Name, text.Map(s.warnings, strategy.Warning.String)
 	}
 	return d.run(t, spec, about)
 }
@@ -222,9 +217,8 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 	}
 	spec := Spec{
 		Brief: t.Brief, Understanding: plan.brief, Strategy: plan.text, Model: t.Model, TriggerReason: clip(t.TriggerReason, maxText),
-		BypassGates: t.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched,
-		Sealed:      parts.sealed,
-		HoldoutFrom: parts.from, Markets: parts.markets,
+		BypassGates: t.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout,
+		Searched: parts.searched, Sealed: parts.sealed, HoldoutFrom: parts.from, Markets: parts.markets,
 		Costs: dearest(costs), SymbolCosts: costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{budget},
 	}
 	if spec.Horizon, err = d.cfg.Memory.Horizon(ctx); err != nil {

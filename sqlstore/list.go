@@ -18,24 +18,21 @@ const (
 
 // List implements ktrdr.Operations. One row more than asked for is read: it
 // says whether there is a next page.
-func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
-	q.Limit = cmp.Or(q.Limit, defaultPage)
-	text, args, err := s.listQuery(q)
+func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (page ktrdr.OperationPage, err error) {
+	text, args, err := s.listQuery(&q)
 	if err != nil {
-		return ktrdr.OperationPage{}, err
+		return page, err
 	}
 	found, err := readAll(ctx, s, scanPlain, text, args...)
-	page := ktrdr.OperationPage{}
-	var last *ktrdr.Operation
-	if page.Operations, last = pageOf(found, q.Limit); last != nil {
-		page.Next = operationCursor(q.Sort, *last)
-	}
+	page.Operations, page.Next = pageOf(found, q.Limit, func(op ktrdr.Operation) string {
+		return sortedCursor(q.Sort, op.CreatedAt, op.CompletedAt, string(op.ID))
+	})
 	return page, err
 }
 
 // listQuery writes the statement. Values are arguments; of the query only its
 // shape gets into the text.
-func (s *Store) listQuery(q ktrdr.OperationQuery) (query, []any, error) {
+func (s *Store) listQuery(q *ktrdr.OperationQuery) (query, []any, error) {
 	if err := s.checkQuery(q); err != nil {
 		return "", nil, err
 	}
@@ -124,28 +121,28 @@ func (c *conditions) page(columnsFrom, order string, rows int) (query, []any) {
 	return query("SELECT " + columnsFrom + c.where() + order + " LIMIT " + c.arg(rows)), c.args
 }
 
-// checkLimit refuses a page of another size than a list has.
-func checkLimit(limit int) error {
-	if limit < 1 || limit > largestPage {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, limit)
+// checkLimit fills in the size of a page, and refuses one that no list has.
+func checkLimit(limit *int) error {
+	if *limit = cmp.Or(*limit, defaultPage); *limit < 1 || *limit > largestPage {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, *limit)
 	}
 	return nil
 }
 
-// pageOf cuts a page off rows of which one more than its limit was read, and
-// returns its last row when there is a next page.
-func pageOf[T any](found []T, limit int) (page []T, last *T) {
+// pageOf cuts a page off rows of which one more than its limit was read. When
+// there is a next page, it begins after the cursor of the last row.
+func pageOf[T any](found []T, limit int, cursor func(last T) string) (page []T, next string) {
 	if len(found) > limit {
-		return found[:limit], &found[limit-1]
+		return found[:limit], cursor(found[limit-1])
 	}
-	return append([]T{}, found...), nil
+	return append([]T{}, found...), ""
 }
 
 // distinct keeps a repeated filter from making a statement of its own.
 func distinct[T cmp.Ordered](all []T) []T { return slices.Compact(slices.Sorted(slices.Values(all))) }
 
-func (s *Store) checkQuery(q ktrdr.OperationQuery) error {
-	if err := checkLimit(q.Limit); err != nil {
+func (s *Store) checkQuery(q *ktrdr.OperationQuery) error {
+	if err := checkLimit(&q.Limit); err != nil {
 		return err
 	}
 	for _, status := range q.Status {
@@ -163,13 +160,4 @@ func (s *Store) checkQuery(q ktrdr.OperationQuery) error {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a run; `ktrdr runs` lists them", clip(q.Run))
 	}
 	return nil
-}
-
-// operationCursor is the place of the last row of a page.
-func operationCursor(s ktrdr.Sort, op ktrdr.Operation) string {
-	at := op.CreatedAt
-	if s == ktrdr.Ended {
-		at = op.CompletedAt
-	}
-	return sortedCursor(s, micros(at), string(op.ID))
 }

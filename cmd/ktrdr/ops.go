@@ -163,9 +163,8 @@ func newEvents(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&after, "after", "", "start after the event with this `ID`, as --json shows it; 0-0: start with the oldest event")
 	cmd.Flags().StringSliceVar(&given, "kind", nil, "only events of these `KINDS`")
-	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return text.Strings(ktrdr.EventKinds), cobra.ShellCompDirectiveNoFileComp
-	})
+	kinds := cobra.FixedCompletions(text.Strings(ktrdr.EventKinds), cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("kind", kinds)
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -84,15 +86,12 @@ func (a *app) listStrategies(cmd *cobra.Command) error {
 		}
 	}
 	return a.print(list, func(w io.Writer) {
-		term.Rows(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", func(row func(...any)) {
-			for _, s := range list {
-				if !s.Valid {
-					row(s.Name, s.From, "-", "-", "-", "not valid: "+s.Error)
-					continue
-				}
-				f := s.Strategy
-				row(s.Name, s.From, f.Model, strings.Join(text.Strings(f.Timeframes), " "), len(f.Features), f.Description)
+		term.Table(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", list, func(s listedStrategy) []any {
+			if !s.Valid {
+				return []any{s.Name, s.From, "-", "-", "-", "not valid: " + s.Error}
 			}
+			f := s.Strategy
+			return []any{s.Name, s.From, f.Model, strings.Join(text.Strings(f.Timeframes), " "), len(f.Features), f.Description}
 		})
 	})
 }
@@ -144,10 +143,7 @@ func printFacts(w io.Writer, f *local.StrategyFacts) {
 }
 
 func newStrategiesExample(a *app) *cobra.Command {
-	var names []string
-	for _, e := range strategy.Examples() {
-		names = append(names, e.Name)
-	}
+	names := text.Map(strategy.Examples(), func(e strategy.Example) string { return e.Name })
 	return &cobra.Command{
 		Use: "example NAME", Short: "Print an example strategy",
 		Args: exactly(1, "one NAME: "+strings.Join(names, ", ")), ValidArgs: names,
@@ -163,38 +159,29 @@ func newStrategiesExample(a *app) *cobra.Command {
 	}
 }
 
-func (a *app) strategySources(cmd *cobra.Command) ([]local.StrategySource, error) {
-	files, err := a.strategyFiles()
+func (a *app) strategySources(cmd *cobra.Command) ([]library.StrategySource, error) {
+	files, err := local.StrategyFiles(a.dataDir())
 	if err != nil {
 		return nil, err
 	}
-	var documents []ktrdr.Document
-	err = a.withLab(cmd, func(l *local.Lab) (err error) {
-		documents, err = l.Library.Strategies(cmd.Context())
-		return err
+	documents, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) ([]ktrdr.Document, error) {
+		return l.Library.Strategies(ctx)
 	})
 	if err != nil && !errors.Is(err, market.ErrNoData) {
 		return nil, err
 	}
-	return local.Strategies(files, documents), nil
-}
-
-func (a *app) strategyFiles() ([]local.StrategySource, error) {
-	if a.dataDir() == "" {
-		return nil, nil
-	}
-	return local.StrategyFiles(a.dataDir())
+	return library.StrategySources(files, documents), nil
 }
 
 // parseNamed finds a strategy by its name, or reads it from a file, and parses it.
 // Warnings are printed as they are found, on standard error.
 func (a *app) parseNamed(cmd *cobra.Command, name string) (*strategy.Strategy, error) {
-	src := local.StrategySource{Name: name, From: name}
+	src := library.StrategySource{Name: name, From: name}
 	var err error
 	if local.IsStrategyFile(name) {
 		src.Text, err = local.ReadStrategy(name)
 	} else {
-		var list []local.StrategySource
+		var list []library.StrategySource
 		if list, err = a.strategySources(cmd); err == nil {
 			src, err = local.FindStrategy(list, name)
 		}

@@ -97,7 +97,7 @@ var arrows = map[string]rule{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
 	"api": {ours: []string{ // the routes, which server and client share
-		".", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
+		".", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience", "strategy",
 	}},
 	"chart":  {}, // figures as SVG
 	"page": {ours: []string{ // what browsers see, made from the answers of the API
@@ -105,7 +105,7 @@ var arrows = map[string]rule{
 	}},
 	"client": {ours: []string{".", "api", "dummy", "jobs", "research", "report", "agent", "resilience"}},
 	"httpapi": {ours: []string{
-		".", "api", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
+		".", "api", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience", "strategy",
 	}, modules: []string{
 		"github.com/go-json-experiment/json", "github.com/google/jsonschema-go", "github.com/prometheus/client_golang",
 		"github.com/prometheus/client_model",

@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/thread"
 )
 
@@ -60,6 +61,8 @@ var (
 	Strategies    = get[None, []jobs.Strategy]("/strategies", "Strategies that can be named")
 	AddStrategy   = post[jobs.StrategyRequest, jobs.Strategy]("/strategies", "Give the lab a strategy, for every backend",
 		answers(http.StatusCreated))
+	ValidateStrategy = post[ValidateRequest, strategy.Validation]("/strategies/validate",
+		"Check the text of a strategy: problems and warnings with their lines; nothing is stored", asks)
 	DeleteStrategy = del[ByName, None]("/strategies/{name}", "Delete a strategy of the lab")
 	Indicators     = get[None, []indicator.Description]("/indicators", "Indicators that strategies may use")
 	Series         = get[None, []jobs.LibrarySeries]("/data", "Series of bars in the library, with their markets")

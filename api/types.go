@@ -210,6 +210,11 @@ type ByName struct {
 	Name string `path:"name"`
 }
 
+// ValidateRequest asks what is wrong with a strategy.
+type ValidateRequest struct {
+	Strategy string `json:"strategy_yaml"`
+}
+
 // StatusRequest asks how research stands.
 type StatusRequest struct {
 	Waiting int `query:"waiting" doc:"how many waiting researches are listed, 1 to 1000; 20 by default. The capacity counts all"`

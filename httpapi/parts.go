@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/thread"
 )
 
@@ -130,6 +131,8 @@ type Desk interface {
 	Models(ctx context.Context, limit int, cursor string) ([]jobs.TrainedModel, string, error)
 	Strategies(ctx context.Context) ([]jobs.Strategy, error)
 	AddStrategy(ctx context.Context, r jobs.StrategyRequest) (jobs.Strategy, error)
+	// ValidateStrategy says what is wrong with the text of a strategy.
+	ValidateStrategy(text string) strategy.Validation
 	DeleteStrategy(ctx context.Context, name string) error
 	Indicators() []indicator.Description
 	Series(ctx context.Context) ([]jobs.LibrarySeries, error)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"net/http"
 	"strings"
 	"time"
 
@@ -22,6 +23,9 @@ func (s *Server) trigger(c *call, in research.Request) (research.Triggered, erro
 	key, err := c.idempotencyKey()
 	if err != nil {
 		return research.Triggered{}, err
+	}
+	if in.DryRun {
+		c.answer = http.StatusOK // nothing is created
 	}
 	out, err := s.research.Start(c.Context(), in, key)
 	c.replayed(out.Replayed)

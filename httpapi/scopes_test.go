@@ -40,6 +40,7 @@ var routes = map[string]string{
 	"DELETE /api/v1/data/{symbol}/{timeframe}": adminTokens,
 	"POST /api/v1/data/rename":                 adminTokens,
 	"POST /api/v1/strategies":                  adminTokens,
+	"POST /api/v1/strategies/validate":         readTokens,
 	"DELETE /api/v1/strategies/{name}":         adminTokens,
 
 	"POST /api/v1/agent/trigger":           adminTokens,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
@@ -30,9 +31,12 @@ type Preview struct {
 	Timeframes []string        `json:"timeframes"` // that designs may read
 	Series     []PreviewSeries `json:"series"`
 
+	Nearest map[string]string `json:"did_you_mean,omitempty"` // known words, by those that were not understood
+
 	// Trials and looks are those of the market that had most.
-	Trials int `json:"market_trials"`
-	Looks  int `json:"market_looks"`
+	Trials      int `json:"market_trials"`
+	TrialsAfter int `json:"market_trials_after"` // that verdicts are adjusted for then; with until, in the first generation
+	Looks       int `json:"market_looks"`
 	// LuckBefore is the Sharpe ratio that the best of the trials on the market
 	// shows by luck, and LuckAfter that of as many as there are counted then. They
 	// are null before the first backtest; in standard errors they are known.
@@ -90,9 +94,19 @@ func (d *Desk) preview(ctx context.Context, t Request) (Triggered, error) {
 		Operations: []TriggeredResearch{}, Understood: c.about.brief.Understood, Warnings: c.about.warnings, Preview: p,
 	}
 	if c.Model == Builtin { // a model is given the words themselves
-		out.NotUnderstood = c.about.brief.NotUnderstood
+		out.NotUnderstood, p.Nearest = c.about.brief.NotUnderstood, nearest(c.about.brief.NotUnderstood)
 	}
 	return out, nil
+}
+
+func nearest(words []string) map[string]string {
+	known := map[string]string{}
+	for _, w := range words {
+		if near := designer.Nearest(w); near != "" {
+			known[w] = near
+		}
+	}
+	return known
 }
 
 func (p *Preview) addSeries(v divided, costs []SymbolCosts) {
@@ -115,11 +129,11 @@ func (d *Desk) estimate(ctx context.Context, p *Preview, c checkedRequest, marke
 	for _, m := range markets {
 		p.Looks = max(p.Looks, m.Looks)
 	}
-	after := p.Trials + p.Count
+	p.TrialsAfter = p.Trials + p.Count
 	if !c.Until.IsZero() {
-		after = evidence.OpenEndedTrials(p.Trials, p.Count, 0)
+		p.TrialsAfter = evidence.OpenEndedTrials(p.Trials, p.Count, 0)
 	}
-	p.LuckBeforeZ, p.LuckAfterZ = evidence.BestByLuck(p.Trials), evidence.BestByLuck(after)
+	p.LuckBeforeZ, p.LuckAfterZ = evidence.BestByLuck(p.Trials), evidence.BestByLuck(p.TrialsAfter)
 	p.NeededP = d.cfg.Rules.WithDefaults().MaxLuck / float64(evidence.LookCost(p.Looks))
 	if d.cfg.History == nil {
 		return nil

@@ -97,7 +97,8 @@ func TestStart_ADryRunChecksEverythingAndStoresNothing(t *testing.T) {
 func TestStart_ADryRunOfALastingRunCountsItsFirstGeneration(t *testing.T) {
 	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
 	d.cfg.Markets, d.cfg.History = pastMarkets{attic: a}, pastMarkets{attic: a}
-	got, err := d.Start(t.Context(), Request{Brief: "momentum on EURUSD", Until: time.Now().Add(time.Hour), DryRun: true}, ktrdr.IdempotencyKey{})
+	request := Request{Brief: "momentum on EURUSD", Until: time.Now().Add(time.Hour), DryRun: true}
+	got, err := d.Start(t.Context(), request, ktrdr.IdempotencyKey{})
 	if err != nil {
 		t.Fatal(err)
 	}

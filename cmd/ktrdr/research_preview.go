@@ -17,11 +17,7 @@ func printPreview(w io.Writer, p *research.Preview) {
 	if p.Strategy != "" {
 		what = "of the strategy " + term.Plain(p.Strategy)
 	}
-	number := fmt.Sprintf("%d researches", p.Count)
-	if p.Count == 1 {
-		number = "1 research"
-	}
-	fmt.Fprintf(w, "Nothing was started. It would be %s on %s, %s bars, %s.\n", number,
+	fmt.Fprintf(w, "Nothing was started. It would be %s on %s, %s bars, %s.\n", text.Counted(p.Count, "research", "researches"),
 		strings.Join(p.Symbols, ", "), strings.Join(p.Timeframes, " and "), what)
 	for _, s := range p.Series {
 		fmt.Fprintf(w, "%s %s: %d bars to search, %d in the holdout, which begins on %s; %.3g bp a side; prices %s.\n", s.Symbol, s.Timeframe,

@@ -81,7 +81,7 @@ var arrows = map[string]rule{
 		"llm", "resilience",
 	}},
 
-	"report": {ours: []string{".", "market", "research", "evidence"}},
+	"report": {ours: []string{".", "market", "research", "evidence", "jobs", "strategy"}},
 
 	// mechanisms
 	"resilience": {ours: []string{"."}},

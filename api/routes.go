@@ -93,6 +93,8 @@ var (
 		"What happened since an instant: researches by outcome, claims, failures, the machine, money")
 	Search = get[ReportRequest, report.Search]("/report/search",
 		"How many strategies reached each stage, and the best so far beside what luck shows")
+	Compare = get[CompareRequest, report.Compared]("/compare",
+		"2 to 5 researches side by side: figures, daily returns, correlation, differences of the designs, and looks at the holdout in order")
 	Runs      = get[ktrdr.RunQuery, []ktrdr.Run]("/runs", "Runs, newest first, with the counts of their researches")
 	Run       = get[ByKey, ktrdr.Run]("/runs/{id}", "One run with its request; the id may be shortened as long as it names one run")
 	CancelRun = del[CancelRunRequest, ktrdr.Run]("/runs/{id}",

@@ -226,6 +226,11 @@ type ReportRequest struct {
 	Run   string `query:"run" doc:"only the researches of this run, from its beginning unless since is given"`
 }
 
+// CompareRequest asks to compare researches.
+type CompareRequest struct {
+	IDs []string `query:"ids" doc:"2 to 5 researches: their ids, or enough of the last part of each"`
+}
+
 // CheckpointRequest asks for a checkpoint of an operation.
 type CheckpointRequest struct {
 	ByID

@@ -166,6 +166,8 @@ type Research interface {
 	Leaderboard(ctx context.Context, q report.LeaderboardQuery) (report.Leaderboard, error)
 	Report(ctx context.Context, q report.Query) (report.Report, error)
 	Search(ctx context.Context, q report.Query) (report.Search, error)
+	// Compare puts researches side by side.
+	Compare(ctx context.Context, ids []string) (report.Compared, error)
 }
 
 // Resilience keeps the circuit breakers and decides what is shed.

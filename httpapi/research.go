@@ -82,6 +82,14 @@ func (s *Server) search(c *call, in api.ReportRequest) (report.Search, error) {
 	return s.research.Search(c.Context(), q)
 }
 
+func (s *Server) compare(c *call, in api.CompareRequest) (report.Compared, error) {
+	out, err := s.research.Compare(c.Context(), in.IDs)
+	if ktrdr.CodeOf(err) == ktrdr.CodeInvalid { // of the query: there is no body
+		err = malformed("%w", err)
+	}
+	return out, err
+}
+
 // span is what a report is about.
 func (s *Server) span(c *call, in api.ReportRequest) (q report.Query, err error) {
 	if q.Run, err = s.runNamed(c, in.Run); err != nil {

@@ -59,6 +59,7 @@ var routes = map[string]string{
 	"GET /api/v1/leaderboard":              readTokens,
 	"GET /api/v1/report":                   readTokens,
 	"GET /api/v1/report/search":            readTokens,
+	"GET /api/v1/compare":                  readTokens,
 
 	"GET /api/v1/runs":             readTokens,
 	"GET /api/v1/runs/{id}":        readTokens,

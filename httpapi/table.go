@@ -62,6 +62,7 @@ func table() []row {
 		on(api.Leaderboard, (*Server).leaderboard),
 		on(api.Report, (*Server).report),
 		on(api.Search, (*Server).search),
+		on(api.Compare, (*Server).compare),
 		on(api.Runs, (*Server).runs),
 		on(api.Run, (*Server).run),
 		on(api.CancelRun, (*Server).cancelRun),

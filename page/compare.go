@@ -82,7 +82,7 @@ type comparison struct {
 	Correlation        []correlated
 	Bets               string
 	Differences, Other []comparedRow
-	Same               string
+	More, Same         string
 }
 
 // chip names one of the strategies. Its letter and colour are the same in every
@@ -381,6 +381,7 @@ func (v *comparison) designs(c *report.Compared) {
 	for _, d := range rest {
 		v.Other = append(v.Other, row(d.Path, d))
 	}
+	v.More = have(len(v.Other), "more field", "differs", "differ")
 	var same []string
 	for _, known := range designNames {
 		i := slices.IndexFunc(c.Same, func(f report.DesignField) bool { return f.Path == known.Name })

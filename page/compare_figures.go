@@ -69,7 +69,7 @@ func compareEquity(c *report.Compared, q compareQuery) (template.HTML, string) {
 	}
 	plot.XTicks = monthTicks(plot.X)
 	end := plot.X.Max
-	plot.X.Max += (plot.X.Max - plot.X.Min) * 0.12 // room for the labels
+	plot.X.Max += (plot.X.Max - plot.X.Min) * 0.16 // room for the labels
 	luck := equityByLuck(c, test)
 	for _, p := range luck {
 		plot.Y = plot.Y.Include(p.Y)

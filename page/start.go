@@ -105,7 +105,7 @@ func nextClock(text string, now time.Time) (time.Time, error) {
 // changed in between asks for something else.
 func (f *startForm) idempotencyKey(r research.Request) string {
 	text, _ := json.Marshal(r) // of plain fields
-	return fmt.Sprintf("page %s %x", f.Key, sha256.Sum256(text))
+	return fmt.Sprintf("page-%s-%x", f.Key, sha256.Sum256(text))
 }
 
 // command does the same as the form.

@@ -60,7 +60,9 @@ func compareEquity(c *report.Compared, q compareQuery) (template.HTML, string) {
 	if len(all) == 0 {
 		return "", "No holdout was opened."
 	}
-	plot := chart.Plot{Unit: "× start", Height: 340, Left: 5, X: chart.Scale{Min: math.Inf(1), Max: math.Inf(-1)}, Y: chart.Scale{Min: 1, Max: 1}}
+	plot := chart.Plot{
+		Unit: "× start", Height: 340, Left: 5, X: chart.Scale{Min: math.Inf(1), Max: math.Inf(-1)}, Y: chart.Scale{Min: 1, Max: 1},
+	}
 	for _, l := range all {
 		plot.X = plot.X.Include(l.points[0].X).Include(l.points[len(l.points)-1].X)
 		for _, p := range l.points {
@@ -231,8 +233,9 @@ func compareScatter(c *report.Compared) (template.HTML, string) {
 	axis := y.Min
 	y.Min = rug - (y.Max-y.Min)*0.04
 	plot := chart.Plot{
-		Label: fmt.Sprintf("Test Sharpe against holdout Sharpe of %s. %s sealed.", plural(shown, "look"), have(c.SealedAll, "holdout", "stays", "stay")),
-		Unit:  "Sharpe, holdout", Height: 340, Left: 5, X: x, Y: y, XTicks: chart.Numbers(x.Ticks(5)),
+		Label: fmt.Sprintf("Test Sharpe against holdout Sharpe of %s. %s sealed.", plural(shown, "look"),
+			have(c.SealedAll, "holdout", "stays", "stay")),
+		Unit: "Sharpe, holdout", Height: 340, Left: 5, X: x, Y: y, XTicks: chart.Numbers(x.Ticks(5)),
 	}
 	plot.YTicks = append(chart.Numbers(chart.Scale{Min: axis, Max: y.Max}.Ticks(5)), chart.Tick{At: rug, Text: "sealed"})
 	if luck > 0 {
@@ -244,9 +247,10 @@ func compareScatter(c *report.Compared) (template.HTML, string) {
 	plot.Layers = append(plot.Layers, chart.Line{Points: []chart.XY{{X: from, Y: from}, {X: to, Y: to}}, Class: "mk"},
 		chart.Text{X: from + (to-from)*0.6, Y: from + (to-from)*0.6, DX: 6, DY: 16, Edge: -1, Text: "holdout = test"})
 	var ticks []chart.XY
+	half := (y.Max - y.Min) * 0.015
 	for _, s := range c.Sealed {
 		s = max(s, x.Min)
-		ticks = append(ticks, chart.XY{X: s, Y: rug - (y.Max-y.Min)*0.015}, chart.XY{X: s, Y: rug + (y.Max-y.Min)*0.015}, chart.XY{X: math.NaN()})
+		ticks = append(ticks, chart.XY{X: s, Y: rug - half}, chart.XY{X: s, Y: rug + half}, chart.XY{X: math.NaN()})
 	}
 	plot.Layers = append(plot.Layers, chart.Line{Points: ticks, Class: "rug"})
 	width := (x.Max - x.Min) * 0.015

@@ -52,8 +52,10 @@ func TestCompare_ShowsFiguresSideBySide(t *testing.T) {
 	for _, target := range []string{"/compare?ids=aaaaaaaa,bbbbbbbb", "/compare?ids=aaaaaaaa&ids=bbbbbbbb"} { // as a link, and as checkboxes
 		html := visit(t, p, ktrdr.ScopeRead, http.MethodGet, target, nil).Body.String()
 		for _, want := range []string{
-			"2 strategies, 1 claim.", "<b>4.07</b> <span class=\"dim p1\">± 1.23</span>", "<b>0.0012</b>", "2.87", "0.0006", "+8.4 %", "−4.1 %", "1,436",
-			"sealed", "hn h2\">−0.43", "about 1.4 independent bets", "Learning rate", "<b>0.004</b>", "1 more field differs", "&lt;i&gt;1", "model mlp",
+			"2 strategies, 1 claim.", "<b>4.07</b> <span class=\"dim p1\">± 1.23</span>", "<b>0.0012</b>", "2.87", "0.0006", "+8.4 %",
+			"−4.1 %", "1,436",
+			"sealed", "hn h2\">−0.43", "about 1.4 independent bets", "Learning rate", "<b>0.004</b>", "1 more field differs",
+			"&lt;i&gt;1", "model mlp",
 			"luck reaches 2.34", "34 strategies whose holdouts stay sealed", "&lt;script&gt;", "ktrdr compare aaaaaaaa bbbbbbbb", "A +",
 		} {
 			if !strings.Contains(html, want) {
@@ -66,7 +68,7 @@ func TestCompare_ShowsFiguresSideBySide(t *testing.T) {
 	}
 }
 
-// A part that is not asked for is not drawn, and a holdout that was not opened is
+// Only the part of the query is drawn, and a holdout that was not opened is
 // in no figure.
 func TestCompare_DrawsTheHoldoutOnlyWhereItWasOpened(t *testing.T) {
 	c := someComparison()
@@ -91,7 +93,8 @@ func TestCompare_DrawsTheHoldoutOnlyWhereItWasOpened(t *testing.T) {
 func TestCompare_WithoutIDsSaysHowToChoose(t *testing.T) {
 	p := openLab(t, &labAPI{})
 	for target, want := range map[string]string{
-		"/compare": "Choose strategies to compare.", "/compare?ids=a": "One strategy is chosen.", "/compare?ids=a,b,c,d,e,f": "6 strategies are too many.",
+		"/compare": "Choose strategies to compare.", "/compare?ids=a": "One strategy is chosen.",
+		"/compare?ids=a,b,c,d,e,f": "6 strategies are too many.",
 	} {
 		if html := visit(t, p, ktrdr.ScopeRead, http.MethodGet, target, nil).Body.String(); !strings.Contains(html, want) {
 			t.Errorf("%s lacks %q", target, want)

@@ -147,7 +147,8 @@ func (r Reporter) Compare(ctx context.Context, ids []string) (Compared, error) {
 func (r Reporter) comparedOperations(ctx context.Context, ids []string) ([]ktrdr.Operation, error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return strings.TrimSpace(id) == "" })
 	if len(ids) < FewestCompared || len(ids) > MostCompared {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%d strategies cannot be compared: name %d to %d researches", len(ids), FewestCompared, MostCompared)
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%d strategies cannot be compared: name %d to %d researches", len(ids), FewestCompared,
+			MostCompared)
 	}
 	var ops []ktrdr.Operation
 	for _, text := range ids {
@@ -208,7 +209,9 @@ func (r Reporter) namedResearch(ctx context.Context, text string) (ktrdr.Operati
 }
 
 // comparedStrategy reads one research and its design.
-func (r Reporter) comparedStrategy(ctx context.Context, op *ktrdr.Operation, t *ktrdr.Trial) (s ComparedStrategy, design string, err error) {
+func (r Reporter) comparedStrategy(
+	ctx context.Context, op *ktrdr.Operation, t *ktrdr.Trial,
+) (s ComparedStrategy, design string, err error) {
 	ranked := research.Rank([]ktrdr.Trial{*t})[0]
 	s = ComparedStrategy{
 		Operation: op.ID, Strategy: t.Strategy, Run: t.Run, Symbols: t.Symbols, Timeframes: t.Timeframes, Standing: research.Standing(t),

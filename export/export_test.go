@@ -57,7 +57,8 @@ func someAnswers() answers {
 	const columns = "/operations/" + backtestID + "/results trades,equity,positions"
 	return answers{
 		"/operations/" + researchID + "/results": `{"success":true,"data":{"operation_id":"` + researchID + `",
-			"operation_type":"agent_research","status":"COMPLETED","results":{"strategy_name":"=cmd|' /C calc'!A0","backtest_operation_id":"` + backtestID + `",
+			"operation_type":"agent_research","status":"COMPLETED",
+			"results":{"strategy_name":"=cmd|' /C calc'!A0","backtest_operation_id":"` + backtestID + `",
 			"backtest_result":{"net_return":-0.25,"win_rate":null},"daily_returns":{"first":"2026-01-01"}},
 			"looks":[{"result":{"look":{"p":0.001}}}]}}`,
 		columns: `{"success":true,"data":{"operation_type":"backtesting","status":"COMPLETED",

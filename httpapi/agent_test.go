@@ -97,20 +97,18 @@ func TestTrigger_OfADryRunIsAnsweredWithoutAnOperation(t *testing.T) {
 func TestValidate_SaysWhatIsWrongAndWhere(t *testing.T) {
 	st := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = &fakeDesk{} })
 	var got strategy.Validation
-	mustData(t, st.send(t, http.MethodPost, "/api/v1/strategies/validate", `{"strategy_yaml":"name: x\nmodle: {}\n"}`), http.StatusOK, &got)
+	mustData(t, st.send(t, http.MethodPost, "/api/v1/strategies/validate", `{"strategy_yaml":"name: x\nunknown: {}\n"}`), http.StatusOK, &got)
 	if got.Valid || len(got.Problems) == 0 || got.Problems[0].Line == 0 || got.Strategy != nil {
 		t.Errorf("answer %+v, want problems with their lines", got)
 	}
-	for _, e := range strategy.Examples() {
-		body, err := json.Marshal(api.ValidateRequest{Strategy: string(e.Source)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustData(t, st.send(t, http.MethodPost, "/api/v1/strategies/validate", string(body)), http.StatusOK, &got)
-		if !got.Valid || got.Strategy == nil || len(got.Strategy.Features) == 0 {
-			t.Errorf("%s: %+v, want the facts of a valid strategy", e.Name, got)
-		}
-		break
+	example := strategy.Examples()[0]
+	body, err := json.Marshal(api.ValidateRequest{Strategy: string(example.Source)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustData(t, st.send(t, http.MethodPost, "/api/v1/strategies/validate", string(body)), http.StatusOK, &got)
+	if !got.Valid || got.Strategy == nil || len(got.Strategy.Features) == 0 {
+		t.Errorf("%s: %+v, want the facts of a valid strategy", example.Name, got)
 	}
 }
 

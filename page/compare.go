@@ -41,17 +41,17 @@ func readCompareQuery(v url.Values) compareQuery {
 
 // at is the URL of the page with this query.
 func (q compareQuery) at() string {
-	var rest []string
-	for _, id := range q.ids {
-		rest = append(rest, url.QueryEscape(id))
+	rest := make([]string, len(q.ids))
+	for i, id := range q.ids {
+		rest[i] = url.QueryEscape(id)
 	}
-	to := "/compare?ids=" + strings.Join(rest, ",")
+	to := []string{"/compare?ids=" + strings.Join(rest, ",")}
 	for _, f := range []field{{"scale", q.scale}, {"part", q.part}} {
 		if f.Value != "" {
-			to += "&" + f.Name + "=" + url.QueryEscape(f.Value)
+			to = append(to, f.Name+"="+url.QueryEscape(f.Value))
 		}
 	}
-	return to
+	return strings.Join(to, "&")
 }
 
 // choose is the URL with another part or scale.

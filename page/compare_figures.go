@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr/chart"
@@ -185,15 +186,15 @@ func monthTicks(x chart.Scale) (ticks []chart.Tick) {
 }
 
 func equityLabel(c *report.Compared) string {
-	text := "Equity, each part starts at 1."
+	text := []string{"Equity, each part starts at 1."}
 	for i, s := range c.Strategies {
-		text += fmt.Sprintf(" %s: test %s", letterOf(i), percent(s.NetReturn))
+		one := fmt.Sprintf("%s: test %s", letterOf(i), percent(s.NetReturn))
 		if s.Look != nil {
-			text += ", holdout " + percent(s.Look.Return)
+			one += ", holdout " + percent(s.Look.Return)
 		}
-		text += "."
+		text = append(text, one+".")
 	}
-	return text
+	return strings.Join(text, " ")
 }
 
 // ball is the letter of a strategy in a circle, filled if it claims an edge.

@@ -135,7 +135,8 @@ func TestStart_ARefusalStandsInTheForm(t *testing.T) {
 	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(html, lab.refuse) || !strings.Contains(html, "keep me") {
 		t.Errorf("%d, want the form with what was typed and the refusal", w.Code)
 	}
-	w = visit(t, openLab(t, someLab()), ktrdr.ScopeAdmin, http.MethodPost, "/new", url.Values{"do": {"check"}, "yaml": {"name: x\nmodle: {}"}})
+	form := url.Values{"do": {"check"}, "yaml": {"name: x\nunknown: {}"}}
+	w = visit(t, openLab(t, someLab()), ktrdr.ScopeAdmin, http.MethodPost, "/new", form)
 	if html := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(html, "strategy:2:1: bad key") {
 		t.Errorf("%d, want the problem of the strategy with its line", w.Code)
 	}

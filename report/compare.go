@@ -287,8 +287,8 @@ func (r Reporter) addAssessment(ctx context.Context, s *ComparedStrategy) error 
 		return err
 	}
 	var a research.Assessment
-	if json.Unmarshal(op.Result, &a) != nil || a.Figures == nil { // of another version, or nothing was measured
-		return nil
+	if json.Unmarshal(op.Result, &a) != nil || a.Figures == nil {
+		return nil //nolint:nilerr // of another version, or nothing was measured
 	}
 	s.Beta, s.BreakEven, s.Kept = a.Figures.Test.Beta, a.Figures.Costs.BreakEven, a.Figures.Decay.Retention
 	return nil
@@ -353,7 +353,7 @@ func lookOf(l *ktrdr.Look, market string, maxLuck float64) (ComparedLook, []jobs
 	}
 	var told research.Confirmation
 	if len(l.Result) == 0 || json.Unmarshal(l.Result, &told) != nil || told.Look.Holdout.Sharpe.Ratio() == nil {
-		return look, nil, nil
+		return look, nil, nil //nolint:nilerr // of another version, or by hand
 	}
 	h := &told.Look.Holdout
 	look.Sharpe, look.Return, look.BuyAndHold = h.Sharpe.Ratio(), &h.Return, &h.HoldReturn

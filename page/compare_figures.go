@@ -96,8 +96,8 @@ func compareEquity(c *report.Compared, q compareQuery) (template.HTML, string) {
 	for _, l := range all {
 		plot.Layers = append(plot.Layers, chart.Line{Points: l.points, Class: "st " + colour(l)})
 	}
-	plot.Layers = append(plot.Layers, endLabels(test, &plot, len(holdout) > 0)...)
-	plot.Layers = append(plot.Layers, endLabels(holdout, &plot, false)...)
+	plot.Layers = append(plot.Layers, compareLabels(test, &plot, len(holdout) > 0)...)
+	plot.Layers = append(plot.Layers, compareLabels(holdout, &plot, false)...)
 	note := ""
 	if missingDays > 0 {
 		note = fmt.Sprintf("%s made by an earlier version and kept no daily returns.", have(missingDays, "look", "was", "were"))
@@ -106,16 +106,16 @@ func compareEquity(c *report.Compared, q compareQuery) (template.HTML, string) {
 }
 
 func colour(l curve) string {
-	class := "c" + strconv.Itoa(l.i+1)
+	class := "co" + strconv.Itoa(l.i+1)
 	if l.claim {
 		class += " on"
 	}
 	return class
 }
 
-// endLabels name the curves where they end, one below the other. Inside the plot
+// compareLabels name the curves where they end, one below the other. Inside the plot
 // there is room for the letters only.
-func endLabels(curves []curve, plot *chart.Plot, inside bool) (labels []chart.Layer) {
+func compareLabels(curves []curve, plot *chart.Plot, inside bool) (labels []chart.Layer) {
 	const apart, top = 15, 20 // pixels
 	curves = slices.Clone(curves)
 	slices.SortFunc(curves, func(a, b curve) int { return cmp.Compare(b.points[len(b.points)-1].Y, a.points[len(a.points)-1].Y) })

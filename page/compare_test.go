@@ -11,7 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr/report"
 )
 
-func days(n int, from time.Time, value float64) (list []jobs.Point) {
+func comparedDays(n int, from time.Time, value float64) (list []jobs.Point) {
 	for i := range n {
 		list = append(list, jobs.Point{Time: from.AddDate(0, 0, i), Value: value * float64(2-i%3)})
 	}
@@ -23,18 +23,18 @@ func someComparison() report.Compared {
 	look := report.ComparedLook{
 		Research: "op_agent_research_20261116_010203_aaaaaaaa", Number: 1, Counted: 2, P: new(0.0006), Adjusted: new(0.0012), Claim: true,
 		TestSharpe: new(2.7), Sharpe: new(4.07), StandardError: new(1.23), Needed: new(2.87), Return: new(0.084), BuyAndHold: new(0.013),
-		Returns: days(60, from.AddDate(0, 3, 0), 0.001),
+		Returns: comparedDays(60, from.AddDate(0, 3, 0), 0.001),
 	}
 	return report.Compared{
 		Strategies: []report.ComparedStrategy{
 			{
 				Operation: look.Research, Strategy: "mean_reversion_0a1b2c3d", Standing: "claimed", Claim: true, Rung: ktrdr.RungFinalist,
 				Sharpe: new(2.77), StandardError: new(1.1), Luck: new(2.41), NetReturn: new(0.136), MaxDrawdown: new(0.041), Trades: 1436,
-				Returns: days(90, from, 0.001), Look: &look,
+				Returns: comparedDays(90, from, 0.001), Look: &look,
 			},
 			{
 				Operation: "op_agent_research_20261116_010203_bbbbbbbb", Strategy: "<script>x</script>\u202e", Standing: "no edge",
-				Sharpe: new(1.2), Returns: days(90, from, 0.002),
+				Sharpe: new(1.2), Returns: comparedDays(90, from, 0.002),
 			},
 		},
 		Correlation: [][]*float64{{new(1.0), new(-0.43)}, {new(-0.43), new(1.0)}}, Bets: new(1.4), Trials: 40, Luck: new(2.34), MaxLuck: 0.02,
@@ -48,7 +48,7 @@ func someComparison() report.Compared {
 
 func TestCompare_ShowsFiguresSideBySide(t *testing.T) {
 	lab := &labAPI{answers: map[string]any{"GET /compare": someComparison()}}
-	p := openLab(t, lab)
+	p := startPages(t, lab)
 	for _, target := range []string{"/compare?ids=aaaaaaaa,bbbbbbbb", "/compare?ids=aaaaaaaa&ids=bbbbbbbb"} { // as a link, and as checkboxes
 		html := visit(t, p, ktrdr.ScopeRead, http.MethodGet, target, nil).Body.String()
 		for _, want := range []string{
@@ -74,7 +74,7 @@ func TestCompare_DrawsTheHoldoutOnlyWhereItWasOpened(t *testing.T) {
 	c := someComparison()
 	curves := func(part string) int {
 		html, _ := compareEquity(&c, compareQuery{part: part})
-		return strings.Count(string(html), `<path class="st c`)
+		return strings.Count(string(html), `<path class="st co`)
 	}
 	for part, want := range map[string]int{"": 3, "both": 3, "test": 2, "holdout": 1} {
 		if got := curves(part); got != want {
@@ -91,7 +91,7 @@ func TestCompare_DrawsTheHoldoutOnlyWhereItWasOpened(t *testing.T) {
 }
 
 func TestCompare_WithoutIDsSaysHowToChoose(t *testing.T) {
-	p := openLab(t, &labAPI{})
+	p := startPages(t, &labAPI{})
 	for target, want := range map[string]string{
 		"/compare": "Choose strategies to compare.", "/compare?ids=a": "One strategy is chosen.",
 		"/compare?ids=a,b,c,d,e,f": "6 strategies are too many.",

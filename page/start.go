@@ -223,15 +223,15 @@ func (p *Pages) readStart(ctx context.Context, f startForm) (start, error) {
 	if v.First || !v.May {
 		return v, nil
 	}
-	if err := p.choices(ctx, &v); err != nil {
+	if err := p.startChoices(ctx, &v); err != nil {
 		return v, err
 	}
 	p.try(ctx, &v)
 	return v, nil
 }
 
-// choices reads what the form offers.
-func (p *Pages) choices(ctx context.Context, v *start) error {
+// startChoices reads what the form offers.
+func (p *Pages) startChoices(ctx context.Context, v *start) error {
 	list, err := client.Call(ctx, p.lab, api.Strategies, api.None{})
 	if err != nil {
 		return err
@@ -332,7 +332,7 @@ func luckText(p *research.Preview) string {
 	if p.LuckBefore != nil && p.LuckAfter != nil {
 		unit, before, after = "Sharpe", *p.LuckBefore, *p.LuckAfter
 	}
-	text := fmt.Sprintf("%s what luck alone reaches from %s to %s %s.", raise(p.TrialsAfter-p.Trials), chart.Number(before, 2),
+	text := fmt.Sprintf("%s what luck alone reaches from %s to %s %s.", raiseText(p.TrialsAfter-p.Trials), chart.Number(before, 2),
 		chart.Number(after, 2), unit)
 	switch p.Looks {
 	case 0:
@@ -345,7 +345,7 @@ func luckText(p *research.Preview) string {
 	return text + fmt.Sprintf(" The next look claims an edge with p ≤ %s.", strconv.FormatFloat(p.NeededP, 'g', 2, 64))
 }
 
-func raise(trials int) string {
+func raiseText(trials int) string {
 	if trials == 1 {
 		return "1 more trial raises"
 	}

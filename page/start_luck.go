@@ -46,14 +46,14 @@ func luckFigure(unit float64, now, after int) template.HTML {
 		}
 	}
 	if after > now {
-		plot.Layers = append(plot.Layers, mark(luck(max(now, 1)), "now", 1, -9), mark(luck(after), "afterwards", -1, 18))
+		plot.Layers = append(plot.Layers, luckMark(luck(max(now, 1)), "now", 1, -9), luckMark(luck(after), "afterwards", -1, 18))
 		plot.Layers = append(plot.Layers, chart.Dots{Points: []chart.XY{luck(max(now, 1))}, Class: "pt ring", Radius: 3.5},
 			chart.Dots{Points: []chart.XY{luck(after)}, Class: "pt k", Radius: 4})
 	}
 	return plot.HTML()
 }
 
-// mark names a point beside it.
-func mark(at chart.XY, name string, edge int, down float64) chart.Layer {
+// luckMark names a point beside it.
+func luckMark(at chart.XY, name string, edge int, down float64) chart.Layer {
 	return chart.Text{X: at.X, Y: at.Y, DX: -7 * float64(edge), DY: down, Edge: edge, Class: "k", Text: name + " " + chart.Number(at.Y, 2)}
 }

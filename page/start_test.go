@@ -39,8 +39,8 @@ func (l *labAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(api.Envelope{Success: true, Data: l.answers[r.Method+" "+strings.TrimPrefix(r.URL.Path, api.Base)]})
 }
 
-// openLab makes pages of an API that answers from a table.
-func openLab(t *testing.T, l *labAPI) *Pages {
+// startPages makes pages of an API that answers from a table.
+func startPages(t *testing.T, l *labAPI) *Pages {
 	t.Helper()
 	server := httptest.NewServer(l)
 	t.Cleanup(server.Close)
@@ -85,7 +85,7 @@ func someLab() *labAPI {
 
 func TestStart_ShowsWhatIsUnderstoodBeforeItStarts(t *testing.T) {
 	lab := someLab()
-	w := visit(t, openLab(t, lab), ktrdr.ScopeAdmin, http.MethodGet, "/new?goal=trend+on+EURUSD+1h&count=24", nil)
+	w := visit(t, startPages(t, lab), ktrdr.ScopeAdmin, http.MethodGet, "/new?goal=trend+on+EURUSD+1h&count=24", nil)
 	html := w.Body.String()
 	for _, want := range []string{
 		"Research EURUSD on 1h bars.", "Not understood:", "&lt;b&gt;zzyzx", "16,000 bars to search, 4,000 in the holdout. 1.5 bp a side.",
@@ -106,7 +106,7 @@ func TestStart_ShowsWhatIsUnderstoodBeforeItStarts(t *testing.T) {
 
 func TestStart_AFormThatIsSentTwiceHasOneKey(t *testing.T) {
 	lab := someLab()
-	p := openLab(t, lab)
+	p := startPages(t, lab)
 	form := url.Values{"goal": {"trend"}, "count": {"3"}, "seed": {"7"}, "symbols": {"EURUSD, GBPUSD"}, "key": {"ABCDEFGHIJKLMNOPQRSTUVWXYZ"}}
 	send := func() {
 		t.Helper()
@@ -130,13 +130,13 @@ func TestStart_AFormThatIsSentTwiceHasOneKey(t *testing.T) {
 func TestStart_ARefusalStandsInTheForm(t *testing.T) {
 	lab := someLab()
 	lab.refuse = "count is 99999; it must be 1 to 10000"
-	w := visit(t, openLab(t, lab), ktrdr.ScopeAdmin, http.MethodPost, "/new", url.Values{"goal": {"keep me"}, "count": {"99999"}})
+	w := visit(t, startPages(t, lab), ktrdr.ScopeAdmin, http.MethodPost, "/new", url.Values{"goal": {"keep me"}, "count": {"99999"}})
 	html := w.Body.String()
 	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(html, lab.refuse) || !strings.Contains(html, "keep me") {
 		t.Errorf("%d, want the form with what was typed and the refusal", w.Code)
 	}
 	form := url.Values{"do": {"check"}, "yaml": {"name: x\nunknown: {}"}}
-	w = visit(t, openLab(t, someLab()), ktrdr.ScopeAdmin, http.MethodPost, "/new", form)
+	w = visit(t, startPages(t, someLab()), ktrdr.ScopeAdmin, http.MethodPost, "/new", form)
 	if html := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(html, "strategy:2:1: bad key") {
 		t.Errorf("%d, want the problem of the strategy with its line", w.Code)
 	}
@@ -144,12 +144,12 @@ func TestStart_ARefusalStandsInTheForm(t *testing.T) {
 
 func TestStart_AReadTokenAndAnEmptyLabSeeNoForm(t *testing.T) {
 	lab := someLab()
-	html := visit(t, openLab(t, lab), ktrdr.ScopeRead, http.MethodGet, "/new?goal=x", nil).Body.String()
+	html := visit(t, startPages(t, lab), ktrdr.ScopeRead, http.MethodGet, "/new?goal=x", nil).Body.String()
 	if strings.Contains(html, "<textarea") || len(lab.asked) > 0 {
 		t.Error("a token that may read sees the form")
 	}
 	lab.answers["GET /data"] = []any{}
-	html = visit(t, openLab(t, lab), ktrdr.ScopeAdmin, http.MethodGet, "/new", nil).Body.String()
+	html = visit(t, startPages(t, lab), ktrdr.ScopeAdmin, http.MethodGet, "/new", nil).Body.String()
 	if strings.Contains(html, "<textarea") || !strings.Contains(html, `href="/data#import"`) || !strings.Contains(html, "ktrdr demo") {
 		t.Error("an empty lab does not offer to import prices and to run the demo")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/thread"
 )
 
@@ -60,6 +61,8 @@ var (
 	Strategies    = get[None, []jobs.Strategy]("/strategies", "Strategies that can be named")
 	AddStrategy   = post[jobs.StrategyRequest, jobs.Strategy]("/strategies", "Give the lab a strategy, for every backend",
 		answers(http.StatusCreated))
+	ValidateStrategy = post[ValidateRequest, strategy.Validation]("/strategies/validate",
+		"Check the text of a strategy: problems and warnings with their lines; nothing is stored", asks)
 	DeleteStrategy = del[ByName, None]("/strategies/{name}", "Delete a strategy of the lab")
 	Indicators     = get[None, []indicator.Description]("/indicators", "Indicators that strategies may use")
 	Series         = get[None, []jobs.LibrarySeries]("/data", "Series of bars in the library, with their markets")
@@ -90,6 +93,8 @@ var (
 		"What happened since an instant: researches by outcome, claims, failures, the machine, money")
 	Search = get[ReportRequest, report.Search]("/report/search",
 		"How many strategies reached each stage, and the best so far beside what luck shows")
+	Compare = get[CompareRequest, report.Compared]("/compare",
+		"2 to 5 researches side by side: figures, daily returns, correlation, differences of the designs, and looks at the holdout in order")
 	Runs      = get[ktrdr.RunQuery, []ktrdr.Run]("/runs", "Runs, newest first, with the counts of their researches")
 	Run       = get[ByKey, ktrdr.Run]("/runs/{id}", "One run with its request; the id may be shortened as long as it names one run")
 	CancelRun = del[CancelRunRequest, ktrdr.Run]("/runs/{id}",

@@ -24,14 +24,15 @@ func (c Config) inject() func(ktrdr.Operation) string {
 
 // researchDesk opens what turns goals into researches and tells of them.
 func (b *Backend) researchDesk() (_ httpapi.Research, err error) {
+	limit := research.Limit(b.cfg.MaxResearches)
 	b.research, err = research.NewDesk(research.DeskConfig{
-		Library: b.library, Blobs: b.blobs, Memory: b.engine, Operations: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
+		Library: b.library, Blobs: b.blobs, Memory: b.engine, Operations: b.engine, History: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
 		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates, Models: b.cfg.Models.Chain, DefaultModel: b.cfg.Models.Default,
 		Budget: b.budget, Costs: b.cfg.Costs, Instruments: b.instruments, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
 		Allows:    func() error { return b.models.level.Allows(resilience.NewResearch) },
-		HoldsAKey: b.cfg.Models.keys(b.Getenv).In,
+		HoldsAKey: b.cfg.Models.keys(b.Getenv).In, Limit: limit,
 	})
-	views := research.Views{Engine: b.engine, Limit: research.Limit(b.cfg.MaxResearches), Daily: b.cfg.Models.Daily, Calls: b.store}
+	views := research.Views{Engine: b.engine, Limit: limit, Daily: b.cfg.Models.Daily, Calls: b.store}
 	return researches{
 		b.research, views, report.NewReporter(b.engine, b.store),
 		agent.Conversations{Researches: views, Operations: b.engine, Journal: b.store},

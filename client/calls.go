@@ -150,6 +150,11 @@ func (c *Client) Conversation(ctx context.Context, id ktrdr.OperationID) (agent.
 	return Call(ctx, c, api.Conversation, api.ByID{ID: id})
 }
 
+// Compare puts 2 to 5 researches side by side.
+func (c *Client) Compare(ctx context.Context, ids ...string) (report.Compared, error) {
+	return Call(ctx, c, api.Compare, api.CompareRequest{IDs: ids})
+}
+
 // Leaderboard ranks researches.
 func (c *Client) Leaderboard(ctx context.Context, q report.LeaderboardQuery) (out report.Leaderboard, err error) {
 	out, out.Next, err = call(ctx, c, api.Leaderboard, q, "")

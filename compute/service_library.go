@@ -10,6 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 func seriesOf(e jobs.SeriesInfo, p library.Placement) jobs.LibrarySeries {
@@ -84,6 +85,11 @@ func (d *Service) RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]job
 // AddStrategy gives the lab a strategy; CodeConflict.
 func (d *Service) AddStrategy(ctx context.Context, r jobs.StrategyRequest) (jobs.Strategy, error) {
 	return d.cfg.Library.AddStrategy(ctx, library.NewStrategy{Name: r.Name, Text: r.Strategy, Source: "request", Replace: r.Replace})
+}
+
+// ValidateStrategy says what is wrong with the text of a strategy. Nothing is stored.
+func (*Service) ValidateStrategy(text string) strategy.Validation {
+	return strategy.Validate([]byte(text), "strategy")
 }
 
 // DeleteStrategy deletes a strategy of the lab; CodeNotFound.

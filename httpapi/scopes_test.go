@@ -40,6 +40,7 @@ var routes = map[string]string{
 	"DELETE /api/v1/data/{symbol}/{timeframe}": adminTokens,
 	"POST /api/v1/data/rename":                 adminTokens,
 	"POST /api/v1/strategies":                  adminTokens,
+	"POST /api/v1/strategies/validate":         readTokens,
 	"DELETE /api/v1/strategies/{name}":         adminTokens,
 
 	"POST /api/v1/agent/trigger":           adminTokens,
@@ -58,6 +59,7 @@ var routes = map[string]string{
 	"GET /api/v1/leaderboard":              readTokens,
 	"GET /api/v1/report":                   readTokens,
 	"GET /api/v1/report/search":            readTokens,
+	"GET /api/v1/compare":                  readTokens,
 
 	"GET /api/v1/runs":             readTokens,
 	"GET /api/v1/runs/{id}":        readTokens,

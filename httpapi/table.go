@@ -8,6 +8,7 @@ import (
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // table binds every route of package api to what answers it.
@@ -38,6 +39,9 @@ func table() []row {
 		on(api.Models, (*Server).models),
 		ask(api.Strategies, toDesk, Desk.Strategies),
 		forward(api.AddStrategy, toDesk, Desk.AddStrategy),
+		on(api.ValidateStrategy, func(s *Server, _ *call, in api.ValidateRequest) (strategy.Validation, error) {
+			return s.desk.ValidateStrategy(in.Strategy), nil
+		}),
 		on(api.DeleteStrategy, func(s *Server, c *call, in api.ByName) (api.None, error) {
 			return api.None{}, s.desk.DeleteStrategy(c.Context(), in.Name)
 		}),
@@ -58,6 +62,7 @@ func table() []row {
 		on(api.Leaderboard, (*Server).leaderboard),
 		on(api.Report, (*Server).report),
 		on(api.Search, (*Server).search),
+		on(api.Compare, (*Server).compare),
 		on(api.Runs, (*Server).runs),
 		on(api.Run, (*Server).run),
 		on(api.CancelRun, (*Server).cancelRun),

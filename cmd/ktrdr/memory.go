@@ -28,7 +28,7 @@ func newMemory(a *app) *cobra.Command {
 	for _, c := range []*cobra.Command{cmd, list, hypotheses, trials} {
 		f.add(c)
 	}
-	cmd.AddCommand(list, newMemoryShow(a), hypotheses, trials)
+	cmd.AddCommand(list, newMemoryShow(a), hypotheses, trials, newMemoryExport(a))
 	return cmd
 }
 

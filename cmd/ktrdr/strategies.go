@@ -60,11 +60,11 @@ func newStrategies(a *app) *cobra.Command {
 }
 
 type listedStrategy struct {
-	Name     string               `json:"name"`
-	From     string               `json:"from"`
-	Valid    bool                 `json:"valid"`
-	Error    string               `json:"error,omitempty"`
-	Strategy *local.StrategyFacts `json:"strategy,omitempty"`
+	Name     string          `json:"name"`
+	From     string          `json:"from"`
+	Valid    bool            `json:"valid"`
+	Error    string          `json:"error,omitempty"`
+	Strategy *strategy.Facts `json:"strategy,omitempty"`
 }
 
 func (a *app) listStrategies(cmd *cobra.Command) error {
@@ -79,7 +79,7 @@ func (a *app) listStrategies(cmd *cobra.Command) error {
 			list[i].Error = src.Err.Error()
 			continue
 		}
-		v := local.Validate(src.Text, src.Where())
+		v := strategy.Validate(src.Text, src.Where())
 		list[i].Valid, list[i].Strategy = v.Valid, v.Strategy
 		if !v.Valid {
 			list[i].Error = text.Counted(len(v.Problems), "problem") + ": see `ktrdr validate " + src.Argument() + "`"
@@ -114,15 +114,15 @@ func newStrategiesShow(a *app) *cobra.Command {
 			return err
 		}
 		shown := struct {
-			*local.StrategyFacts
+			*strategy.Facts
 			Spelled json.RawMessage `json:"strategy"` // with every default
-		}{local.FactsOf(s), bytes.TrimSpace(s.JSON())}
-		return a.print(shown, func(w io.Writer) { printFacts(w, shown.StrategyFacts) })
+		}{strategy.FactsOf(s), bytes.TrimSpace(s.JSON())}
+		return a.print(shown, func(w io.Writer) { printFacts(w, shown.Facts) })
 	}
 	return cmd
 }
 
-func printFacts(w io.Writer, f *local.StrategyFacts) {
+func printFacts(w io.Writer, f *strategy.Facts) {
 	fmt.Fprintln(w, term.Plain(f.Name))
 	if f.Description != "" {
 		term.Field(w, "about", "%s", f.Description)
@@ -135,7 +135,7 @@ func printFacts(w io.Writer, f *local.StrategyFacts) {
 	term.Field(w, "warm-up", "%d bars of %s", f.WarmUp, f.Base)
 	cpu := time.Duration(f.CPU * float64(time.Second))
 	term.Field(w, "cost", "about %s of one core and %s of memory, for %d bars of each symbol", term.Brief(cpu), term.Bytes(f.Memory),
-		local.CostBars)
+		strategy.CostBars)
 	term.Field(w, "features", "")
 	for _, name := range f.Features {
 		fmt.Fprintln(w, "    "+term.Plain(name))

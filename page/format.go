@@ -95,3 +95,16 @@ func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
 
 // stamp writes an instant with its date.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+
+// size writes a number of bytes with its unit.
+func size(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, units := float64(n)/unit, "kMGTPE"
+	for value >= unit && len(units) > 1 {
+		value, units = value/unit, units[1:]
+	}
+	return fmt.Sprintf("%.1f %cB", value, units[0])
+}

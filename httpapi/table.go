@@ -6,6 +6,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/resilience"
 )
@@ -44,6 +45,9 @@ func table() []row {
 		on(api.Indicators, func(s *Server, _ *call, _ api.None) ([]indicator.Description, error) { return s.desk.Indicators(), nil }),
 		ask(api.Series, toDesk, Desk.Series),
 		forward(api.DecideMarket, toDesk, Desk.DecideMarket),
+		on(api.CheckSeries, func(s *Server, c *call, in api.SeriesRequest) (jobs.SeriesCheck, error) {
+			return s.desk.CheckSeries(c.Context(), in.Symbol, in.Timeframe)
+		}),
 		on(api.DeleteSeries, (*Server).deleteSeries),
 		on(api.RenameSeries, (*Server).renameSeries),
 

@@ -96,6 +96,9 @@ func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
 // stamp writes an instant with its date.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
+// unixStamp writes Unix seconds as an instant with its date.
+func unixStamp(t int64) string { return stamp(time.Unix(t, 0)) }
+
 // size writes a number of bytes with its unit.
 func size(n int64) string {
 	const unit = 1024

@@ -100,7 +100,11 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this request comes from another site; open the page and try again", http.StatusForbidden)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
+	limit := int64(formLimit)
+	if r.URL.Path == uploadPath && r.Method == http.MethodPost {
+		limit += api.PutBlob.Limit
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	p.mux.ServeHTTP(w, r)
 }
 
@@ -210,6 +214,8 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusConflict
 	case ktrdr.CodeInvalid:
 		status = http.StatusBadRequest
+	case ktrdr.CodeTooLarge:
+		status = http.StatusRequestEntityTooLarge
 	case ktrdr.CodeUnavailable:
 		status = http.StatusServiceUnavailable
 	default:

@@ -162,6 +162,7 @@ var (
 	ForceBreaker   = post[BreakerRequest, resilience.Decided]("/breakers/{name}/force",
 		"Hold a breaker OPEN or CLOSED, or set it back to automatic; says who and why")
 	Degradation = get[None, resilience.DegradationStatus]("/degradation", "How much of its service the system gives, and what is shed")
+	Settings    = get[None, []ktrdr.EffectiveSetting]("/settings", "The settings of this backend, and where each comes from; no secrets")
 	CreateToken = post[NewTokenRequest, NewTokenReply]("/tokens", "Make a token; its secret is in this answer and never again",
 		answers(http.StatusCreated))
 	CreateLink = post[None, Link]("/tokens/link",

@@ -55,6 +55,7 @@ var routes = map[string]string{
 	"GET /api/v1/breakers":                 readTokens,
 	"GET /api/v1/breakers/history":         readTokens,
 	"GET /api/v1/degradation":              readTokens,
+	"GET /api/v1/settings":                 readTokens,
 	"GET /api/v1/memory":                   readTokens,
 	"GET /api/v1/leaderboard":              readTokens,
 	"GET /api/v1/report":                   readTokens,

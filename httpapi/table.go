@@ -81,6 +81,7 @@ func table() []row {
 		}),
 
 		on(api.Breakers, func(s *Server, _ *call, _ api.None) ([]resilience.Status, error) { return s.resilience.Breakers(), nil }),
+		on(api.Settings, func(s *Server, _ *call, _ api.None) ([]ktrdr.EffectiveSetting, error) { return s.settings, nil }),
 		on(api.BreakerHistory, func(s *Server, c *call, in api.HistoryRequest) ([]ktrdr.BreakerChange, error) {
 			return s.resilience.BreakerHistory(c.Context(), in.Name, in.Limit)
 		}),

@@ -15,9 +15,9 @@ import (
 
 // checkpointRow is a row of the history of checkpoints.
 type checkpointRow struct {
-	ID, Kind, Step, Size, Age string
-	Attempt                   int
-	From, To                  bool // chosen for the comparison
+	ID, Short, Kind, Step, Size, Age string
+	Attempt                          int
+	From, To                         bool // chosen for the comparison
 }
 
 // checkpointDiff is what changed between the states of two checkpoints.
@@ -51,7 +51,7 @@ func (p *Pages) readCheckpoints(ctx context.Context, op *ktrdr.Operation, from, 
 	}
 	for i, c := range all[:min(len(all), checkpointsShown)] {
 		v.Checkpoints = append(v.Checkpoints, checkpointRow{
-			ID: c.ID, Kind: string(c.Type), Step: count(int(c.Step)), Size: size(c.Size), Age: lasted(max(0, p.now().Sub(c.CreatedAt))) + " ago",
+			ID: c.ID, Short: fmt.Sprintf("%d.%d", c.Epoch, c.Seq), Kind: string(c.Type), Step: count(int(c.Step)), Size: size(c.Size), Age: lasted(max(0, p.now().Sub(c.CreatedAt))) + " ago",
 			Attempt: int(c.Epoch), From: c.ID == from || from == "" && i == 1, To: c.ID == to || to == "" && i == 0,
 		})
 	}

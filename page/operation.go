@@ -65,6 +65,9 @@ func (p *Pages) readOperation(ctx context.Context, r *http.Request) (any, error)
 	row := rowOf(&op)
 	v := operation{operationRow: p.operationRow(&row, names, may(ctx), here), Error: op.ErrorMessage, Compacted: op.Compacted, Spec: indented(op.Spec)}
 	v.Headline = operationHeadline(&op)
+	if stem, ok := strings.CutSuffix(v.Headline, "."); ok && v.Error != "" && len(v.Error) <= mostHeadline {
+		v.Headline, v.Error = stem+": "+v.Error, ""
+	}
 	v.facts(&op, p.now())
 	if err := p.readTree(ctx, &op, names, &v); err != nil {
 		return nil, err
@@ -78,6 +81,9 @@ func (p *Pages) readOperation(ctx context.Context, r *http.Request) (any, error)
 	}
 	return v, p.readFiles(ctx, id, &v)
 }
+
+// mostHeadline is how long an error may be that is the headline.
+const mostHeadline = 120
 
 // rowOf is an operation as a list has it.
 func rowOf(op *ktrdr.Operation) api.OperationRow {

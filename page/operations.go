@@ -110,7 +110,7 @@ type operations struct {
 // tab is a choice with its count.
 type tab struct {
 	Name, Link string
-	N          int64
+	N          int // 0: not told
 	Here       bool
 }
 
@@ -190,8 +190,7 @@ func (v *operations) head(h *ktrdr.Health, mayChange bool) {
 		said = append(said, have(int(n), "operation", "waits.", "wait."))
 	}
 	if n := len(v.Fleet.Gone); n > 0 {
-		said = append(said, fmt.Sprintf("%d of %s gone; other workers resume their operations.", n,
-			plural(n+len(v.Fleet.Live), "worker")))
+		said = append(said, fmt.Sprintf("%d of %s are gone.", n, plural(n+len(v.Fleet.Live), "worker")))
 	}
 	v.Lead = strings.Join(append(said, h.Problems...), " ")
 	v.Facts = []field{
@@ -237,7 +236,10 @@ func (v *operations) choices(q operationsQuery, counts []ktrdr.Count) {
 		if s != "" {
 			name = upperFirst(statusWord(s))
 		}
-		v.Tabs = append(v.Tabs, tab{Name: name, Link: to.at(), N: n, Here: string(s) == q.status})
+		if q.roots || q.search != "" { // the counts are of all
+			n = 0
+		}
+		v.Tabs = append(v.Tabs, tab{Name: name, Link: to.at(), N: int(n), Here: string(s) == q.status})
 	}
 	var kinds []string
 	for _, c := range counts {

@@ -85,7 +85,7 @@ func (p *Pages) readTokens(ctx context.Context) (tokensView, error) {
 		r := tokenRow{ID: t.ID, Name: t.Name, Scope: string(t.Scope), Created: t.CreatedAt.UTC().Format(time.RFC3339)}
 		if t.RevokedAt.IsZero() {
 			valid++
-			ask := fmt.Sprintf("Revoke the token %s? Every browser and program that uses it is signed out.", t.Name)
+			ask := fmt.Sprintf("Revoke the token %s? Every browser and program that uses it is signed out.", ktrdr.ToPrintable(t.Name))
 			if t.ID == me.ID {
 				ask += " You use it now."
 			}

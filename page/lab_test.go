@@ -109,7 +109,7 @@ func (b *browser) do(r *http.Request) (int, string) {
 // get reads a page, which must be there.
 func (b *browser) get(path string) string {
 	b.Helper()
-	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, b.url+path, http.NoBody)
+	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, b.url+path, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

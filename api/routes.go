@@ -56,10 +56,11 @@ var (
 		"trained on, and none of the holdout, unless asked otherwise", creates)
 	Predict = post[jobs.PredictionRequest, jobs.Prediction]("/predictions", "Ask a model about the newest bars before the holdout; "+
 		"with open_holdout about those of the holdout too, which is a look")
-	StartDataLoad = post[jobs.DataLoadRequest, Started]("/data/load", "Import a price file into the library", creates)
-	Models        = get[Page, []jobs.TrainedModel]("/models", "Trained models, newest first")
-	Strategies    = get[None, []jobs.Strategy]("/strategies", "Strategies that can be named")
-	AddStrategy   = post[jobs.StrategyRequest, jobs.Strategy]("/strategies", "Give the lab a strategy, for every backend",
+	StartDataLoad = post[jobs.DataLoadRequest, Started]("/data/load",
+		"Import a price file into the library; with dry_run only say what an import would do", creates)
+	Models      = get[Page, []jobs.TrainedModel]("/models", "Trained models, newest first")
+	Strategies  = get[None, []jobs.Strategy]("/strategies", "Strategies that can be named")
+	AddStrategy = post[jobs.StrategyRequest, jobs.Strategy]("/strategies", "Give the lab a strategy, for every backend",
 		answers(http.StatusCreated))
 	ValidateStrategy = post[ValidateRequest, strategy.Validation]("/strategies/validate",
 		"Check the text of a strategy: problems and warnings with their lines; nothing is stored", asks)
@@ -67,7 +68,9 @@ var (
 	Indicators     = get[None, []indicator.Description]("/indicators", "Indicators that strategies may use")
 	Series         = get[None, []jobs.LibrarySeries]("/data", "Series of bars in the library, with their markets")
 	DecideMarket   = post[jobs.MarketRequest, jobs.LibrarySeries]("/data/market", "Say to which market a series of the library belongs")
-	DeleteSeries   = del[SeriesRequest, jobs.DeletedSeries]("/data/{symbol}/{timeframe}",
+	CheckSeries    = get[SeriesRequest, jobs.SeriesCheck]("/data/{symbol}/{timeframe}/check",
+		"Check a series by the rules of an import, up to where the holdout begins")
+	DeleteSeries = del[SeriesRequest, jobs.DeletedSeries]("/data/{symbol}/{timeframe}",
 		"Delete a series and those that it replaced; its market keeps its trials and looks")
 	RenameSeries = post[jobs.RenameRequest, []jobs.LibrarySeries]("/data/rename",
 		"Give all series of a symbol another symbol; they stay in their markets")
@@ -164,6 +167,7 @@ var (
 	ForceBreaker   = post[BreakerRequest, resilience.Decided]("/breakers/{name}/force",
 		"Hold a breaker OPEN or CLOSED, or set it back to automatic; says who and why")
 	Degradation = get[None, resilience.DegradationStatus]("/degradation", "How much of its service the system gives, and what is shed")
+	Settings    = get[None, []ktrdr.EffectiveSetting]("/settings", "The settings of this backend, and where each comes from; no secrets")
 	CreateToken = post[NewTokenRequest, NewTokenReply]("/tokens", "Make a token; its secret is in this answer and never again",
 		answers(http.StatusCreated))
 	CreateLink = post[None, Link]("/tokens/link",

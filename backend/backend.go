@@ -288,7 +288,7 @@ func (b *Backend) makeServer(context.Context) (err error) {
 	cfg := httpapi.Config{
 		Pages:  b.makePages,
 		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
-		Types: Types(), MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
+		Types: Types(), Settings: b.cfg.Effective, MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.models, b.models.decisions, b.models.spent},
 	}
 	if b.cfg.UsesTLS() {

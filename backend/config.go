@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/research"
@@ -54,6 +55,8 @@ type Config struct {
 
 	LogLevel slog.Level
 	LogJSON  bool
+
+	Effective []ktrdr.EffectiveSetting // every setting, and where it was given; for people
 }
 
 // ThreadStore says where checkpoints of programs that are not ours are kept.

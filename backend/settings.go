@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -120,6 +121,20 @@ func (g Given) shown() string {
 	return g.Text
 }
 
+// effective is the setting as it may be shown.
+func (s Setting) effective(g Given, given bool) ktrdr.EffectiveSetting {
+	e := ktrdr.EffectiveSetting{
+		Key: s.Key, Env: s.Env, Flag: s.Flag, Value: s.Default, From: "default", Default: s.Default, Help: s.Help,
+	}
+	if given {
+		e.Value, e.From, e.Changed = g.shown(), g.Where, strings.TrimSpace(g.Text) != s.Default
+	}
+	if text := strings.ToLower(e.Value); strings.Contains(text, "password") || strings.Contains(text, "secret") || strings.Contains(text, "@") {
+		e.Value = "…"
+	}
+	return e
+}
+
 // ReadConfig puts together what flags, the environment and a configuration file
 // give. Flags win over the environment, and the environment over the file. Flags
 // are by the key of their setting.
@@ -180,6 +195,7 @@ func configFrom(from sources) (Config, error) {
 	)
 	for _, s := range c.settings() {
 		g, ok := from.find(s.Key)
+		c.Effective = append(c.Effective, s.effective(g, ok))
 		if !ok {
 			if s.Default == "" {
 				continue

@@ -47,6 +47,44 @@ func (d *Service) shown(ctx context.Context, entries []jobs.SeriesInfo) ([]jobs.
 	return list, nil
 }
 
+// CheckSeries reads a series to its last byte and checks the bars before the
+// holdout by the rules of an import; CodeNotFound.
+func (d *Service) CheckSeries(ctx context.Context, symbol, timeframe string) (jobs.SeriesCheck, error) {
+	out := jobs.SeriesCheck{Symbol: symbol, Timeframe: timeframe}
+	tf, err := market.ParseTimeframe(timeframe)
+	if err != nil {
+		return out, wrong("timeframe: %w", err)
+	}
+	e, err := d.cfg.Library.Info(ctx, symbol, tf)
+	switch {
+	case errors.Is(err, market.ErrNoData):
+		return out, ktrdr.Errorf(ktrdr.CodeNotFound, "there are no %s bars of %s: GET /api/v1/data lists what there is", tf, symbol)
+	case err != nil:
+		return out, err
+	}
+	b, err := d.cfg.Library.Open(ctx, e)
+	if ktrdr.CodeOf(err) == ktrdr.CodeCorrupt {
+		out.Error = err.Error()
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	p, err := d.cfg.Markets.Describe(ctx, e)
+	if err != nil {
+		return out, err
+	}
+	if out.Until = p.Market.HoldoutFrom; out.Until.IsZero() && b.Len() > 0 {
+		out.Until = library.HoldoutStart(b, p.Market, d.cfg.Holdout)
+	}
+	n := holdout{from: out.Until}.before(b)
+	if out.Report, err = market.Check(b.Slice(0, n), symbol+" "+timeframe); err != nil {
+		out.Error = err.Error()
+	}
+	out.OK = err == nil
+	return out, nil
+}
+
 // DecideMarket assigns a series of the library to a market.
 func (d *Service) DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error) {
 	tf, err := market.ParseTimeframe(r.Timeframe)

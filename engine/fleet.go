@@ -119,6 +119,11 @@ func (e *Engine) explainLive(ctx context.Context, ops []ktrdr.Operation) error {
 	if err != nil {
 		return err
 	}
+	for i := range ops {
+		if ops[i].Status == ktrdr.Reconciling {
+			ops[i].Deadline = e.deadline(ops[i])
+		}
+	}
 	for _, stall := range stalls {
 		for i := range ops {
 			if ops[i].ID == stall.Operation && ops[i].Status.Live() {
@@ -127,6 +132,16 @@ func (e *Engine) explainLive(ctx context.Context, ops []ktrdr.Operation) error {
 		}
 	}
 	return nil
+}
+
+// deadline is when a worker that stays silent loses the operation. A backend that
+// started later first listens for as long.
+func (e *Engine) deadline(op ktrdr.Operation) time.Time {
+	from := op.HeartbeatAt
+	if e.started.After(from) {
+		from = e.started
+	}
+	return from.Add(e.settings.OrphanTimeout).UTC().Truncate(time.Millisecond)
 }
 
 func reason(op ktrdr.Operation, workers []ktrdr.Worker, paused bool) string {

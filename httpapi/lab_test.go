@@ -62,6 +62,10 @@ func (f *fakeDesk) Indicators() []indicator.Description {
 	return []indicator.Description{{Name: "rsi"}}
 }
 
+func (f *fakeDesk) CheckSeries(_ context.Context, symbol, timeframe string) (jobs.SeriesCheck, error) {
+	return jobs.SeriesCheck{Symbol: symbol, Timeframe: timeframe, OK: true}, nil
+}
+
 func (f *fakeDesk) DeleteSeries(_ context.Context, symbol, timeframe string) (jobs.DeletedSeries, error) {
 	return jobs.DeletedSeries{Symbol: symbol, Timeframe: timeframe, Series: 2}, nil
 }

@@ -136,6 +136,7 @@ type Desk interface {
 	DeleteStrategy(ctx context.Context, name string) error
 	Indicators() []indicator.Description
 	Series(ctx context.Context) ([]jobs.LibrarySeries, error)
+	CheckSeries(ctx context.Context, symbol, timeframe string) (jobs.SeriesCheck, error)
 	DeleteSeries(ctx context.Context, symbol, timeframe string) (jobs.DeletedSeries, error)
 	RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error)
 	DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error)

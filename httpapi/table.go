@@ -6,6 +6,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -48,6 +49,9 @@ func table() []row {
 		on(api.Indicators, func(s *Server, _ *call, _ api.None) ([]indicator.Description, error) { return s.desk.Indicators(), nil }),
 		ask(api.Series, toDesk, Desk.Series),
 		forward(api.DecideMarket, toDesk, Desk.DecideMarket),
+		on(api.CheckSeries, func(s *Server, c *call, in api.SeriesRequest) (jobs.SeriesCheck, error) {
+			return s.desk.CheckSeries(c.Context(), in.Symbol, in.Timeframe)
+		}),
 		on(api.DeleteSeries, (*Server).deleteSeries),
 		on(api.RenameSeries, (*Server).renameSeries),
 
@@ -82,6 +86,7 @@ func table() []row {
 		}),
 
 		on(api.Breakers, func(s *Server, _ *call, _ api.None) ([]resilience.Status, error) { return s.resilience.Breakers(), nil }),
+		on(api.Settings, func(s *Server, _ *call, _ api.None) ([]ktrdr.EffectiveSetting, error) { return s.settings, nil }),
 		on(api.BreakerHistory, func(s *Server, c *call, in api.HistoryRequest) ([]ktrdr.BreakerChange, error) {
 			return s.resilience.BreakerHistory(c.Context(), in.Name, in.Limit)
 		}),

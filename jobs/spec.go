@@ -84,6 +84,8 @@ type LoadSpec struct {
 
 	SameMarketAs string `json:"same_market_as,omitempty"` // what the user says where the prices do not decide: a symbol or a market
 	NewMarket    bool   `json:"new_market,omitempty"`
+
+	DryRun bool `json:"dry_run,omitempty"` // read and report, store nothing
 }
 
 // MaxSeed is the largest whole number that every reader of JSON keeps.

@@ -53,7 +53,7 @@ func New(c Config) (*Pages, error) {
 	var err error
 	p.templates, err = template.New("").Funcs(template.FuncMap{
 		"asset": assetPath, "count": count, "time": func(t time.Time, layout string) string { return t.UTC().Format(layout) },
-		"rfc": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, "plain": plain,
+		"rfc": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, "plain": ktrdr.ToPrintable,
 		"hatch": func() template.HTML { return chart.Hatch },
 	}).ParseFS(files, "views/*.html")
 	if err != nil {
@@ -101,7 +101,11 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this request comes from another site; open the page and try again", http.StatusForbidden)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
+	limit := int64(formLimit)
+	if r.URL.Path == uploadPath && r.Method == http.MethodPost {
+		limit += api.PutBlob.Limit
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	p.mux.ServeHTTP(w, r)
 }
 
@@ -211,6 +215,8 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusConflict
 	case ktrdr.CodeInvalid:
 		status = http.StatusBadRequest
+	case ktrdr.CodeTooLarge:
+		status = http.StatusRequestEntityTooLarge
 	case ktrdr.CodeUnavailable:
 		status = http.StatusServiceUnavailable
 	default:

@@ -55,6 +55,7 @@ func (s *Store) listQuery(q *ktrdr.OperationQuery) (query, []any, error) {
 	c.when(q.Parent != "", "parent_id = ?", q.Parent)
 	c.when(q.Run != "", "run = ? AND run <> '' AND queue <> ''", q.Run)
 	c.when(q.Roots, "parent_id IS NULL")
+	c.when(q.Search != "", `id LIKE ? ESCAPE '\'`, "%"+likeText.Replace(strings.ToLower(q.Search))+"%")
 	if q.Cursor != "" {
 		at, id, err := parseSorted(q.Sort, q.Cursor)
 		if err == nil && !ktrdr.OperationID(id).Valid() {
@@ -72,6 +73,9 @@ func (s *Store) listQuery(q *ktrdr.OperationQuery) (query, []any, error) {
 	text, args := c.page(columns+" FROM operations", order.by(), q.Limit+1)
 	return text, args, nil
 }
+
+// likeText makes a text stand for itself in a LIKE.
+var likeText = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
 
 // conditions are those of a statement that is put together, and its arguments.
 type conditions struct {
@@ -155,6 +159,9 @@ func (s *Store) checkQuery(q *ktrdr.OperationQuery) error {
 	}
 	if q.Parent != "" && !q.Parent.Valid() {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(q.Parent)))
+	}
+	if !storable(q.Search, 96) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is no part of an operation's id: at most 96 letters, digits and underscores", clip(q.Search))
 	}
 	if !storable(q.Run, 255) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a run; `ktrdr runs` lists them", clip(q.Run))

@@ -43,10 +43,6 @@ var routes = map[string]string{
 	"POST /api/v1/strategies/validate":            readTokens,
 	"DELETE /api/v1/strategies/{name}":            adminTokens,
 	"GET /api/v1/data/{symbol}/{timeframe}/check": readTokens,
-	"DELETE /api/v1/data/{symbol}/{timeframe}":    adminTokens,
-	"POST /api/v1/data/rename":                    adminTokens,
-	"POST /api/v1/strategies":                     adminTokens,
-	"DELETE /api/v1/strategies/{name}":            adminTokens,
 
 	"POST /api/v1/agent/trigger":           adminTokens,
 	"POST /api/v1/breakers/{name}/force":   adminTokens,

@@ -89,7 +89,7 @@ func (p *Pages) readBreakers(ctx context.Context, q operationsQuery) (breakers, 
 			note += ", by " + c.By
 		}
 		v.History = append(v.History, happened{
-			At: c.At.UTC().Format(time.RFC3339), Clock: stamp(c.At), Note: note,
+			At: c.At, Note: note,
 			What: fmt.Sprintf("%s: %s to %s", c.Name, breakerWord(c.From), breakerWord(c.To)),
 		})
 	}

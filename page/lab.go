@@ -195,7 +195,7 @@ func (p *Pages) readMemory(ctx context.Context, r *http.Request) (any, error) {
 		return nil, err
 	}
 	for _, name := range []string{"experiments", "hypotheses", "trials", "looks"} {
-		v.Counts = append(v.Counts, field{upperFirst(name), count(int(past.Counts[name]))})
+		v.Counts = append(v.Counts, field{capital(name), count(int(past.Counts[name]))})
 	}
 	v.Headline = fmt.Sprintf("%s, %s, %s.", plural(int(past.Counts["experiments"]), "experiment"), plural(int(past.Counts["trials"]), "trial"),
 		plural(int(past.Counts["looks"]), "holdout look"))
@@ -213,7 +213,7 @@ func (p *Pages) readMemory(ctx context.Context, r *http.Request) (any, error) {
 func (v *memoryView) ideas(all []research.HypothesisRow, search string, status research.HypothesisStatus) {
 	v.Statuses = []option{{Name: "All", Chosen: status == ""}}
 	for _, s := range []research.HypothesisStatus{research.Untested, research.Validated, research.Refuted, research.Inconclusive} {
-		v.Statuses = append(v.Statuses, option{Value: string(s), Name: upperFirst(string(s)), Chosen: s == status})
+		v.Statuses = append(v.Statuses, option{Value: string(s), Name: capital(string(s)), Chosen: s == status})
 	}
 	at := map[string]int{}
 	for i := range all {

@@ -99,7 +99,7 @@ func rowOf(op *ktrdr.Operation) api.OperationRow {
 
 // operationHeadline says how the operation stands.
 func operationHeadline(op *ktrdr.Operation) string {
-	kind := upperFirst(kindWord(op.Type))
+	kind := capital(kindWord(op.Type))
 	switch op.Status {
 	case ktrdr.Failed:
 		return kind + " failed."

@@ -234,7 +234,7 @@ func (v *operations) choices(q operationsQuery, counts []ktrdr.Count) {
 		to.status, to.cursor, to.breaker = string(s), "", ""
 		name := "All"
 		if s != "" {
-			name = upperFirst(statusWord(s))
+			name = capital(statusWord(s))
 		}
 		if q.roots || q.search != "" { // the counts are of all
 			n = 0
@@ -341,13 +341,6 @@ func statusWord(s ktrdr.Status) string {
 
 func kindWord(t ktrdr.Type) string {
 	return strings.ReplaceAll(strings.TrimPrefix(string(t), "agent_"), "_", " ")
-}
-
-func upperFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // nameOf is the name of a worker, or the start of the id of one that has left.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -69,7 +68,7 @@ func tell(e *ktrdr.Event, names map[ktrdr.WorkerID]string) happened {
 		Given    int64          `json:"given"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // what is missing is not told
-	h := happened{At: e.At.UTC().Format(time.RFC3339), Clock: stamp(e.At), What: upperFirst(strings.ReplaceAll(string(e.Kind), "_", " "))}
+	h := happened{At: e.At, What: capital(strings.ReplaceAll(string(e.Kind), "_", " "))}
 	switch e.Kind {
 	case ktrdr.EventClaimed:
 		h.Note = fmt.Sprintf("attempt %d", d.Attempts)

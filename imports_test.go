@@ -102,7 +102,7 @@ var arrows = map[string]rule{
 	"chart":  {}, // figures as SVG
 	"page": {ours: []string{ // what browsers see, made from the answers of the API
 		".", "api", "chart", "client", "evidence", "jobs", "market", "report", "research",
-	}},
+	}, modules: []string{"golang.org/x/sync"}},
 	"client": {ours: []string{".", "api", "dummy", "jobs", "research", "report", "agent", "resilience"}},
 	"httpapi": {ours: []string{
 		".", "api", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",

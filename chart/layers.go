@@ -48,7 +48,7 @@ func (c *canvas) path(class, d string) {
 type Area struct {
 	Points []XY
 	Base   float64 // the level
-	To     []XY // instead of the level
+	To     []XY    // instead of the level
 	Class  string
 	Hatch  bool // what luck explains
 }
@@ -96,10 +96,12 @@ func (c *canvas) hatch(points []XY) {
 	c.printf(`<rect width="100%%" height="%s" fill="url(#hatch)" clip-path="url(#h%x)"/>`, px(c.height), h.Sum64())
 }
 
-// Hatch defines the pattern of luck. A page has it once, before its figures.
+// Hatch defines the pattern of luck, and the dots of what is sealed. A page has it
+// once, before its figures.
 const Hatch template.HTML = `<svg class="vh" width="0" height="0" aria-hidden="true"><defs>` +
 	`<pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">` +
-	`<line class="hl" x1="0" x2="0" y1="0" y2="5"/></pattern></defs></svg>`
+	`<line class="hl" x1="0" x2="0" y1="0" y2="5"/></pattern>` +
+	`<pattern id="dots" width="7" height="7" patternUnits="userSpaceOnUse"><circle class="hd" cx="2" cy="2" r=".8"/></pattern></defs></svg>`
 
 // Zone shades a stretch of x over the height of the plot.
 type Zone struct {

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"html/template"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/chart"
 	"github.com/ktrdr/ktrdr/client"
@@ -34,22 +32,6 @@ func readOverviewQuery(v url.Values) overviewQuery {
 	}
 }
 
-// at is the URL of the page with this query.
-func (q overviewQuery) at() string {
-	v := url.Values{}
-	for name, value := range map[string]string{
-		"since": q.since, "run": q.run, "symbol": q.symbol, "timeframe": q.timeframe, "sort": q.sort, "cursor": q.cursor,
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	if len(v) == 0 {
-		return "/night"
-	}
-	return "/night?" + v.Encode()
-}
-
 func (p *Pages) routeOverview() {
 	p.mux.HandleFunc("GET /night", p.view("Night", "overview", func(ctx context.Context, r *http.Request) (any, error) {
 		return p.readOverview(ctx, readOverviewQuery(r.URL.Query()))
@@ -58,9 +40,7 @@ func (p *Pages) routeOverview() {
 
 // overview is the view of a run or of a span of time.
 type overview struct {
-	Ranges, Runs, Sorts []option
-	Keep                []field // of the query, in the form of the leaderboard
-	Symbol, Timeframe   string
+	Ranges, Runs []option
 
 	Span     string
 	Headline string
@@ -73,8 +53,7 @@ type overview struct {
 	Capacity string
 	Running  []running
 
-	Summary, Shown, NoLeaders, Next string
-	Leaders                         []leader
+	Board board
 
 	Needs   []need
 	Spend   *spend
@@ -108,8 +87,6 @@ type (
 	}
 )
 
-const leadersOfAPage = 50
-
 // readOverview reads everything that the page shows.
 func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, error) {
 	span := api.ReportRequest{Since: q.since, Run: q.run}
@@ -125,20 +102,21 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	if err != nil {
 		return overview{}, err
 	}
-	board, err := p.lab.Leaderboard(ctx, report.LeaderboardQuery{
+	listed := report.LeaderboardQuery{
 		Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe, Sort: q.sort, Limit: leadersOfAPage, Cursor: q.cursor,
-	})
+	}
+	board, err := p.lab.Leaderboard(ctx, listed)
 	if err != nil {
 		return overview{}, err
 	}
-	n := overview{Symbol: q.symbol, Timeframe: q.timeframe}
+	n := overview{}
 	n.choices(q)
 	n.Span = fmt.Sprintf("%s to now", told.From.UTC().Format("Mon 2 Jan 2006, 15:04"))
 	n.headline(&told, &search)
 	n.funnel(search.Funnel)
 	n.Best = bestSoFar(&search)
 	n.running(status)
-	n.leaders(board, q)
+	n.Board = boardOf(board, boardQuery{at: "/night", LeaderboardQuery: listed}, []field{{"since", q.since}, {"run", q.run}})
 	n.needs(told)
 	n.spend(status.Budget, told.Models)
 	n.machine(told.Machine)
@@ -156,14 +134,6 @@ func (n *overview) choices(q overviewQuery) {
 	} {
 		o.Chosen = o.Value == q.since
 		n.Ranges = append(n.Ranges, o)
-	}
-	for _, name := range report.Sorts {
-		n.Sorts = append(n.Sorts, option{Value: name, Name: name, Chosen: name == cmp.Or(q.sort, report.Sorts[0])})
-	}
-	for _, f := range []field{{"since", q.since}, {"run", q.run}} {
-		if f.Value != "" {
-			n.Keep = append(n.Keep, f)
-		}
 	}
 }
 
@@ -277,68 +247,6 @@ func (n *overview) running(s research.Status) {
 	}
 }
 
-type leader struct {
-	ID, Handle, Strategy, Symbol, Timeframe, Verdict, Mark   string
-	MadeUp                                                   bool
-	Skill                                                    template.HTML
-	Sharpe, Error, Luck, Holdout, Deflated, Return, Drawdown string
-	Trades                                                   int
-}
-
-// marks are the shapes that stand before the words of a verdict.
-var marks = map[string]string{
-	"claimed": "claimed", "failed": "failed", "cancelled": "failed", "gate rejected": "gate", "not ended": "run",
-	"not confirmed": "neutral", "being confirmed": "run", "finalist, not opened": "neutral",
-}
-
-func (n *overview) leaders(b report.Leaderboard, q overviewQuery) {
-	n.Summary = b.Summary
-	n.NoLeaders = "No strategy matches."
-	if b.Next != "" {
-		next := q
-		next.cursor = b.Next
-		n.Next = next.at()
-	}
-	scale := skillScale(b.Rows)
-	for _, l := range b.Rows {
-		row := leader{
-			ID: string(l.Operation), Handle: handle(l.Operation), Strategy: strategyName(l.Strategy), Symbol: l.Symbols, Timeframe: l.Timeframes,
-			Verdict: l.Standing, Mark: marks[l.Standing], MadeUp: l.MadeUp != nil && *l.MadeUp,
-			Sharpe: number(l.Sharpe, 2), Luck: missing, Holdout: "sealed", Deflated: number(l.Deflated, 3), Return: percent(l.NetReturn),
-			Drawdown: share(l.MaxDrawdown), Trades: l.Trades,
-		}
-		if l.Sharpe != nil {
-			skill := chart.Skill{Value: *l.Sharpe, Scale: scale}
-			if l.StandardError != nil {
-				skill.Error, row.Error = *l.StandardError, number(l.StandardError, 2)
-				skill.Luck = evidence.BestByLuck(l.MarketTrials) * skill.Error
-				row.Luck = fmt.Sprintf("%s of %s", chart.Number(skill.Luck, 2), count(l.MarketTrials))
-			}
-			row.Skill = skill.HTML()
-		}
-		if l.Holdout != nil {
-			row.Holdout = number(l.Holdout.Sharpe, 2)
-		}
-		n.Leaders = append(n.Leaders, row)
-	}
-	n.Shown = fmt.Sprintf("%d shown.", len(n.Leaders))
-}
-
-// skillScale holds the Sharpe ratios of all rows with their errors and luck.
-func skillScale(rows []report.Leader) chart.Scale {
-	s := chart.Scale{Min: -2, Max: 2}
-	for _, l := range rows {
-		if l.Sharpe == nil {
-			continue
-		}
-		s = s.Include(max(*l.Sharpe, -3))
-		if l.StandardError != nil {
-			s = s.Include(*l.Sharpe + *l.StandardError).Include(evidence.BestByLuck(l.MarketTrials) * *l.StandardError)
-		}
-	}
-	return s.Pad(0.04)
-}
-
 func (n *overview) needs(r report.Report) {
 	for _, f := range r.Failures {
 		n.Needs = append(n.Needs, need{What: plural(f.Count, "operation") + " failed", Why: f.Reason, Command: f.Next})
@@ -365,26 +273,4 @@ func (n *overview) machine(m report.Machine) {
 	n.Machine = fmt.Sprintf("%s, %d died. %s joined, %d died. %s resumed, %d given up.",
 		plural(m.BackendStarts, "backend start"), m.BackendDeaths, plural(m.WorkersJoined, "worker"), m.WorkersLost,
 		plural(m.Resumed, "operation"), m.Poisoned)
-}
-
-// handle is the part of an id that people use.
-func handle(id ktrdr.OperationID) string {
-	s := string(id)
-	return s[strings.LastIndexByte(s, '_')+1:]
-}
-
-// strategyName is a name without the hash at its end.
-func strategyName(name string) string {
-	stem, hash, found := cutLast(name, "_")
-	if found && len(hash) >= 6 && strings.Trim(hash, "0123456789abcdef") == "" {
-		name = stem
-	}
-	return strings.ReplaceAll(name, "_", " ")
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }

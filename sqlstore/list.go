@@ -58,6 +58,7 @@ func (s *Store) listQuery(q ktrdr.OperationQuery) (query, []any, error) {
 	c.when(q.Parent != "", "parent_id = ?", q.Parent)
 	c.when(q.Run != "", "run = ? AND run <> '' AND queue <> ''", q.Run)
 	c.when(q.Roots, "parent_id IS NULL")
+	c.when(q.Named != "", "(substr(id, 1, ?) = ? OR substr(id, length(id) - 7, ?) = ?)", len(q.Named), q.Named, len(q.Named), q.Named)
 	if q.Cursor != "" {
 		at, id, err := parseSorted(q.Sort, q.Cursor)
 		if err == nil && !ktrdr.OperationID(id).Valid() {
@@ -161,6 +162,9 @@ func (s *Store) checkQuery(q ktrdr.OperationQuery) error {
 	}
 	if !storable(q.Run, 255) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a run; `ktrdr runs` lists them", clip(q.Run))
+	}
+	if !storable(q.Named, 96) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not the beginning of an operation id", clip(q.Named))
 	}
 	return nil
 }

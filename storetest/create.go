@@ -213,6 +213,17 @@ var lists = map[string]func(*lab){
 		same(l, "order", l.list(ktrdr.OperationQuery{ActiveOnly: true}), []ktrdr.OperationID{c.ID, b.ID, a.ID})
 	},
 
+	"ListByName": func(l *lab) {
+		a, b := l.create(ktrdr.NewOperation{}), l.create(ktrdr.NewOperation{Type: ktrdr.Training})
+		same(l, "all of the id", l.list(ktrdr.OperationQuery{Named: string(a.ID)}), []ktrdr.OperationID{a.ID})
+		same(l, "its beginning", l.list(ktrdr.OperationQuery{Named: "op_training_"}), []ktrdr.OperationID{b.ID})
+		same(l, "its tail", l.list(ktrdr.OperationQuery{Named: b.ID.Tail()}), []ktrdr.OperationID{b.ID})
+		same(l, "the beginning of its tail", l.list(ktrdr.OperationQuery{Named: a.ID.Tail()[:7]}), []ktrdr.OperationID{a.ID})
+		if found := l.list(ktrdr.OperationQuery{Named: a.ID.Tail()[1:]}); len(found) > 0 {
+			l.Errorf("the end of a tail names %v", found)
+		}
+	},
+
 	"ListFilters": func(l *lab) {
 		top := l.plant(treeSpec{Children: 1})
 		child := l.children(top.ID)[0]

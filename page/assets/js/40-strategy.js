@@ -1,0 +1,39 @@
+// Sections that take longer are asked for when the page is there.
+async function load(section) {
+  const at = section.dataset.load;
+  section.removeAttribute("data-load");
+  try {
+    const answer = await fetch(at, { headers: { "Ktrdr-Fragment": "1" } });
+    const made = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = answer.ok ? made.getElementById(section.id) : null;
+    if (!fresh) throw new Error(made.querySelector("[role=alert]")?.textContent || "The server did not answer.");
+    section.replaceWith(fresh);
+    local(fresh);
+    document.dispatchEvent(new CustomEvent("fresh", { detail: fresh }));
+  } catch (error) {
+    const status = $("[role=status]", section);
+    if (status) status.textContent = error.message;
+    section.removeAttribute("aria-busy");
+  }
+}
+
+function loadAll(under) {
+  for (const section of $$("[data-load]", under)) load(section);
+}
+loadAll(document);
+
+document.addEventListener("fresh", (event) => {
+  const section = event.detail;
+  if (section.hasAttribute("data-ended")) section.removeAttribute("data-live"); // nothing of it changes any more
+  loadAll(section);
+});
+
+// The scale of the equity, and the comparison of rows.
+keys.l = () => $("#equity .seg a:not([aria-current])")?.click();
+keys.x = () => document.activeElement.closest("tr")?.querySelector("[name=ids]")?.click();
+keys.c = () => $("#pick")?.requestSubmit();
+document.addEventListener("submit", (event) => {
+  if (event.target.id !== "pick") return;
+  event.preventDefault();
+  location.href = "/compare?ids=" + $$("[name=ids]:checked", event.target).map((box) => box.value).join(",");
+});

@@ -15,6 +15,7 @@ var routes = map[string]string{
 	"GET /api/v1/operations/{id}/events":   readTokens,
 	"GET /api/v1/operations/{id}/metrics":  readTokens,
 	"GET /api/v1/operations/{id}/results":  readTokens,
+	"GET /api/v1/operations/{id}/inputs":   readTokens,
 	"DELETE /api/v1/operations/{id}":       adminTokens,
 	"POST /api/v1/operations/{id}/resume":  adminTokens,
 	"POST /api/v1/operations/{id}/retry":   adminTokens,
@@ -36,6 +37,8 @@ var routes = map[string]string{
 	"GET /api/v1/indicators":       readTokens,
 	"GET /api/v1/data":             readTokens,
 	"POST /api/v1/data/market":     adminTokens,
+
+	"GET /api/v1/data/{symbol}/{timeframe}/bars": readTokens,
 
 	"DELETE /api/v1/data/{symbol}/{timeframe}": adminTokens,
 	"POST /api/v1/data/rename":                 adminTokens,

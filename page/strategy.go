@@ -91,6 +91,11 @@ func (p *Pages) readStrategy(ctx context.Context, r *http.Request) (*strategy, e
 		return nil, err
 	}
 	s := f.view(may(ctx), r.URL.Query().Get("scale") == "linear")
+	for i := range s.Lazy {
+		if s.Lazy[i].ID == "candles" {
+			s.Lazy[i].At += windowOf(r.URL.Query())
+		}
+	}
 	s.Live = !s.Ended || r.Header.Get("Ktrdr-Fragment") != ""
 	return s, nil
 }

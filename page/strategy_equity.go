@@ -1,13 +1,17 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr/chart"
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // equity is the account against buy and hold, its drawdowns below, and a row for
@@ -25,11 +29,13 @@ type partRow struct{ Name, Bars, Strategy, Hold, Luck, Sharpe, Error, Weight str
 type stretch struct {
 	from, to      float64 // Unix seconds
 	name, note    string
-	class         string // of its zone
-	faint         bool   // in sample
+	class         string  // of its zone
+	faint         bool    // in sample
+	validation    float64 // where a part of it for validation begins; 0: nowhere
 	account, hold []chart.XY
 	luck          float64 // where the line of luck ends; 0: there is none
 	luckName      string
+	luckWord      string // before its end
 }
 
 const mostPoints = 400 // of a line
@@ -77,9 +83,10 @@ func (f *facts) test() (stretch, bool) {
 
 // grows is what 1 becomes with a Sharpe ratio and a volatility per year.
 func grows(sharpe, volatility, from, to float64) float64 {
-	const year = 365.25 * 24 * 3600
-	return math.Exp(sharpe * volatility * (to - from) / year)
+	return math.Exp(sharpe * volatility * (to - from) / secondsOfYear)
 }
+
+const secondsOfYear = 365.25 * 24 * 3600
 
 // stretches are the parts in the order of time. What was not opened is not among
 // them.
@@ -88,7 +95,72 @@ func (f *facts) stretches() []stretch {
 	if !ok {
 		return nil
 	}
-	return []stretch{test}
+	var list []stretch
+	if lines := f.lines(); lines != nil {
+		_, test.hold = drawn(lines.Test)
+		if train, ok := f.inSample(lines.InSample, test.from); ok {
+			list = append(list, train)
+		}
+	}
+	list = append(list, test)
+	if f.look != nil && f.look.Line != nil {
+		list = append(list, f.holdout())
+	}
+	return list
+}
+
+// lines are what the assessment drew; nil of one by an earlier version.
+func (f *facts) lines() *research.AssessedLines {
+	if f.assessment == nil {
+		return nil
+	}
+	return f.assessment.Lines
+}
+
+// drawn are the lines of a sketch.
+func drawn(s *evidence.Sketch) (account, hold []chart.XY) {
+	if s == nil {
+		return nil, nil
+	}
+	for i, at := range s.Time {
+		account = append(account, chart.XY{X: float64(at), Y: s.Account[i]})
+		hold = append(hold, chart.XY{X: float64(at), Y: s.Hold[i]})
+	}
+	return account, hold
+}
+
+// inSample is the part that the model was fitted to. It ends where the test part
+// begins.
+func (f *facts) inSample(s *evidence.Sketch, end float64) (stretch, bool) {
+	account, hold := drawn(s)
+	if len(account) == 0 || account[0].X >= end {
+		return stretch{}, false
+	}
+	part := stretch{
+		from: account[0].X, to: end, name: "Train", note: "in sample, no evidence", class: "tr", faint: true, account: account, hold: hold,
+	}
+	if f.training != nil {
+		part.validation = float64(f.training.Data.Split.Validation)
+	}
+	return part, true
+}
+
+// holdout is the part that a look opened.
+func (f *facts) holdout() stretch {
+	account, hold := drawn(f.look.Line)
+	s := stretch{
+		from: account[0].X, to: account[len(account)-1].X, name: "Holdout", note: "opened once", class: "ho", account: account, hold: hold,
+	}
+	sharpe := f.look.Look.Holdout.Sharpe
+	if needed := f.needed(); needed != nil && sharpe.PerBar != nil && *sharpe.PerBar > 0 && sharpe.Annualized != nil {
+		// mean and Sharpe ratio per bar give the volatility of this part
+		years := (s.to - s.from) / secondsOfYear
+		volatility := math.Log(last(account)) / years / *sharpe.Annualized
+		if volatility > 0 {
+			s.luck, s.luckName, s.luckWord = grows(*needed, volatility, s.from, s.to), "needed on the holdout", "needed"
+		}
+	}
+	return s
 }
 
 func (f *facts) equity(linear bool) *equity {
@@ -105,18 +177,17 @@ func (f *facts) equity(linear bool) *equity {
 	if sealed != nil {
 		x.Max = sealed.to
 	}
-	hold, luck := false, ""
+	var luck []string
 	for _, p := range parts {
-		hold = hold || len(p.hold) > 0
-		if p.luck > 0 && luck == "" {
-			luck = p.luckName
+		if len(p.hold) > 0 && len(e.Legend) == 1 {
+			e.Legend = append(e.Legend, legend{"mk", "buy and hold"})
+		}
+		if p.luck > 0 {
+			luck = append(luck, p.luckName)
 		}
 	}
-	if hold {
-		e.Legend = append(e.Legend, legend{"mk", "buy and hold"})
-	}
-	if luck != "" {
-		e.Legend = append(e.Legend, legend{"lu", luck})
+	if luck != nil {
+		e.Legend = append(e.Legend, legend{"lu", strings.Join(luck, ", ")})
 	}
 	e.Curve, e.Underwater = drawEquity(parts, sealed, x, !linear), drawUnderwater(parts, sealed, x)
 	e.Parts = f.partRows()
@@ -143,6 +214,13 @@ func zones(parts []stretch, sealed *stretch, named bool) []chart.Layer {
 			z.Text, z.Note = p.name, p.note
 		}
 		layers = append(layers, z, chart.Vertical{X: p.from, Class: "zb"})
+		if p.validation > p.from && p.validation < p.to {
+			v := chart.Zone{From: p.validation, To: p.to, Class: "va"}
+			if named {
+				v.Text = "Validation"
+			}
+			layers = append(layers, v)
+		}
 	}
 	return layers
 }
@@ -214,7 +292,7 @@ func endLabels(p stretch, y chart.Scale, right bool) []chart.Layer {
 		ends = append(ends, end{last(p.hold), "", "buy and hold " + gain(last(p.hold))})
 	}
 	if p.luck > 0 {
-		ends = append(ends, end{p.luck, "i", "luck " + gain(p.luck)})
+		ends = append(ends, end{p.luck, "i", cmp.Or(p.luckWord, "luck") + " " + gain(p.luck)})
 	}
 	slices.SortFunc(ends, func(a, b end) int {
 		if a.at > b.at {
@@ -281,6 +359,19 @@ func percentTicks(values []float64) []chart.Tick {
 	return ticks
 }
 
+// inside keeps the texts of the outermost ticks within the plot.
+func inside(ticks []chart.Tick, x chart.Scale) []chart.Tick {
+	for i := range ticks {
+		switch share := x.At(ticks[i].At); {
+		case share < 0.05:
+			ticks[i].Edge = -1
+		case share > 0.95:
+			ticks[i].Edge = 1
+		}
+	}
+	return ticks
+}
+
 // years are the ticks of a time axis: years, or months of a short one.
 func years(x chart.Scale) []chart.Tick {
 	from, to := time.Unix(int64(x.Min), 0).UTC(), time.Unix(int64(x.Max), 0).UTC()
@@ -316,6 +407,11 @@ func (f *facts) partRows() []partRow {
 			Strategy: missing, Hold: missing, Luck: missing, Sharpe: number(g.Figures.Decay.InSample, 2), Error: "in sample",
 			Weight: "The model was fitted to these bars. No evidence.",
 		})
+		if lines := f.lines(); lines != nil && lines.InSample != nil {
+			account, hold := drawn(lines.InSample)
+			gain, held := last(account)-1, last(hold)-1
+			rows[0].Strategy, rows[0].Hold = percent(&gain), percent(&held)
+		}
 	}
 	net := b.Metrics.TotalReturnPct / 100
 	test := partRow{
@@ -350,6 +446,12 @@ func (f *facts) partRows() []partRow {
 		hold.Weight = "No search chose by these bars. Adjusted for " + plural(f.look.Look.Before+1, "look") + "."
 		if e := h.Sharpe.AnnualizedError; e != nil {
 			hold.Error = "± " + number(e, 2)
+		}
+		if f.look.Line != nil {
+			if s := f.holdout(); s.luck > 0 {
+				gain := s.luck - 1
+				hold.Luck = percent(&gain)
+			}
 		}
 	}
 	return append(rows, hold)

@@ -132,5 +132,3 @@ func (f *facts) reproduce() *reproduce {
 	r.Command = "ktrdr results " + f.op.ID.Tail()
 	return r
 }
-
-func (f *facts) lazy() []lazy { return nil }

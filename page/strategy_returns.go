@@ -155,7 +155,7 @@ func (f *facts) returns() *figure {
 			fine(mean), fine(median), fine(worst)),
 		Layers: []chart.Layer{chart.Vertical{X: 0, Class: "g0"}, h},
 	}
-	plot.XTicks = percentTicks(plot.X.Ticks(5))
+	plot.XTicks = inside(percentTicks(plot.X.Ticks(5)), plot.X)
 	outside := func(x float64, edge, n int, class, text string) {
 		if n > 0 {
 			plot.Layers = append(plot.Layers, chart.Text{X: x, Y: top, Edge: edge, Class: class, Text: fmt.Sprintf(text, n)})

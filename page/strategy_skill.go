@@ -65,7 +65,7 @@ func (d density) draw() chart.Plot {
 	p := chart.Plot{
 		Label: fmt.Sprintf("Sharpe ratio of this strategy %s, standard error %s. %s%s.", chart.Number(d.value, 2), chart.Number(d.unit, 2),
 			capital(d.label), chart.Number(d.line, 2)),
-		Height: 140, Left: 3, X: x, Y: chart.Scale{Min: 0, Max: top * 1.35}, XTicks: chart.Numbers(x.Ticks(6)), YTicks: []chart.Tick{},
+		Height: 140, Left: 3, X: x, Y: chart.Scale{Min: 0, Max: top * 1.35}, XTicks: inside(chart.Numbers(x.Ticks(6)), x), YTicks: []chart.Tick{},
 	}
 	edge := 1
 	if x.At(d.line) < 0.5 {

@@ -218,7 +218,7 @@ func (f *facts) verdict() *verdict {
 		}
 		v.Groups = append(v.Groups, group)
 	}
-	if a := f.assessment; a != nil {
+	if a := f.assessment; a != nil && f.refused() == nil {
 		test := checkGroup{Name: "On the test part", Note: f.testNote()}
 		luck := checkGroup{Name: "Against market and luck"}
 		if a.Figures != nil {

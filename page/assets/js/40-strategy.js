@@ -28,6 +28,19 @@ document.addEventListener("fresh", (event) => {
   loadAll(section);
 });
 
+// A link into a section of this page changes that section alone.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-into]");
+  const section = link && $("#strategy #" + link.dataset.into);
+  if (!section || event.metaKey || event.ctrlKey) return;
+  event.preventDefault();
+  section.dataset.load = link.getAttribute("href");
+  load(section);
+  if (!section.contains(link)) section.scrollIntoView();
+});
+keys["["] = () => $("#trade-before")?.click();
+keys["]"] = () => $("#trade-after")?.click();
+
 // The scale of the equity, and the comparison of rows.
 keys.l = () => $("#equity .seg a:not([aria-current])")?.click();
 keys.x = () => document.activeElement.closest("tr")?.querySelector("[name=ids]")?.click();

@@ -115,7 +115,7 @@ func (z Zone) draw(c *canvas) {
 	from, to := c.x.At(z.From), c.x.At(z.To)
 	c.printf(`<rect class="z %s" x="%s" width="%s" y="0" height="%s"/>`, z.Class, percent(from), percent(to-from), px(c.height))
 	if z.Text != "" {
-		c.printf(`<text class="t" x="%s" dx="6" y="14"><tspan class="b">%s</tspan> %s</text>`,
+		c.printf(`<text class="t" x="%s" dx="6" y="14"><tspan class="b">%s</tspan> <tspan class="zn">%s</tspan></text>`,
 			percent(from), template.HTMLEscapeString(z.Text), template.HTMLEscapeString(z.Note))
 	}
 }

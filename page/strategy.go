@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,15 @@ type facts struct {
 	children   []ktrdr.Operation
 	history    map[ktrdr.OperationID][]ktrdr.CheckpointInfo
 	talks      []talk
+	note       struct{ name, yaml, hypothesis string } // that memory has of a compacted research
+}
+
+// gates are what the gates said.
+func (f *facts) gates() []research.GateResult {
+	if len(f.state.Gates) > 0 {
+		return f.state.Gates
+	}
+	return f.result.Gates
 }
 
 // strategy is the view of a research.
@@ -118,6 +128,9 @@ func (p *Pages) readFacts(ctx context.Context, id ktrdr.OperationID) (*facts, er
 			}
 		}
 	}
+	if err := f.readChildren(ctx, p.lab); err != nil {
+		return nil, err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		f.training, err = resultOf[jobs.TrainingResult](ctx, p.lab, f.state.TrainingOperation)
@@ -132,7 +145,8 @@ func (p *Pages) readFacts(ctx context.Context, id ktrdr.OperationID) (*facts, er
 		return err
 	})
 	g.Go(func() error { return f.readLedger(ctx, p.lab) })
-	g.Go(func() error { return f.readChildren(ctx, p.lab) })
+	g.Go(func() error { return f.readHistory(ctx, p.lab) })
+	g.Go(func() error { return f.readNote(ctx, p.lab) })
 	g.Go(func() (err error) {
 		f.talks, err = p.readTalks(ctx, id)
 		return err
@@ -180,6 +194,39 @@ func (f *facts) readChildren(ctx context.Context, lab *client.Client) error {
 		return err
 	}
 	f.children = page.Operations
+	for _, child := range f.children { // a compacted research has no state
+		switch child.Type {
+		case ktrdr.Training:
+			f.state.TrainingOperation = child.ID
+		case ktrdr.Backtesting:
+			f.state.BacktestOperation = child.ID
+		case ktrdr.AgentAssessment:
+			f.state.AssessmentOperation = child.ID
+		}
+	}
+	return nil
+}
+
+// readNote reads from memory what a compacted research does not keep itself.
+func (f *facts) readNote(ctx context.Context, lab *client.Client) error {
+	if f.state.Strategy != "" || !f.ended() {
+		return nil
+	}
+	row, err := lab.Experiment(ctx, f.op.ID)
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	note, err := read[struct {
+		Strategy   string `json:"strategy_yaml"`
+		Hypothesis string `json:"hypothesis"`
+	}](row.Note)
+	f.note.name, f.note.yaml, f.note.hypothesis = row.Strategy, note.Strategy, note.Hypothesis
+	return err
+}
+
+func (f *facts) readHistory(ctx context.Context, lab *client.Client) (err error) {
 	for _, child := range f.children {
 		if f.history[child.ID], err = lab.History(ctx, child.ID); err != nil {
 			return err
@@ -194,9 +241,9 @@ func (f *facts) ended() bool { return f.op.Status.Terminal() }
 // view is the page of the facts.
 func (f *facts) view(may, linear bool) *strategy {
 	s := &strategy{
-		ID: string(f.op.ID), Handle: f.op.ID.Tail(), Name: strategyName(f.state.StrategyName), Goal: f.spec.Brief,
+		ID: string(f.op.ID), Handle: f.op.ID.Tail(), Name: strategyName(cmp.Or(f.state.StrategyName, f.note.name)), Goal: f.spec.Brief,
 		Created: f.op.CreatedAt, Ended: f.ended(), MadeUp: f.trial != nil && f.trial.MadeUp != nil && *f.trial.MadeUp,
-		Designer: f.designer(), Talks: f.talks, Note: f.state.Hypothesis,
+		Designer: f.designer(), Talks: f.talks, Note: cmp.Or(f.state.Hypothesis, f.note.hypothesis),
 	}
 	var traded []string
 	for _, b := range f.spec.Bars {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"html/template"
@@ -21,10 +22,11 @@ type yamlFile struct {
 type yamlLine struct{ Indent, Key, Rest string }
 
 func (f *facts) yaml() *yamlFile {
-	if f.state.Strategy == "" {
+	text := cmp.Or(f.state.Strategy, f.note.yaml)
+	if text == "" {
 		return nil
 	}
-	y := &yamlFile{Text: plain(strings.TrimRight(f.state.Strategy, "\n"))}
+	y := &yamlFile{Text: plain(strings.TrimRight(text, "\n"))}
 	for line := range strings.SplitSeq(y.Text, "\n") {
 		rest := strings.TrimLeft(line, " ")
 		l := yamlLine{Indent: line[:len(line)-len(rest)], Rest: rest}

@@ -88,16 +88,16 @@ func inPercent(v float64) string {
 	return signed(&v, 1)
 }
 
-// tint is the class of a cell: g for gains and l for losses, 1 to 4 by size.
+// tint is the class of a cell: up for gains and dn for losses, 1 to 4 by size.
 func tint(v, largest float64) string {
 	if largest == 0 || v == 0 {
 		return ""
 	}
 	level := min(int(math.Abs(v)/largest*4)+1, 4)
 	if v < 0 {
-		return fmt.Sprintf("l%d", level)
+		return fmt.Sprintf("dn%d", level)
 	}
-	return fmt.Sprintf("g%d", level)
+	return fmt.Sprintf("up%d", level)
 }
 
 // returns is the distribution of the daily returns. The outermost one percent on
@@ -174,3 +174,6 @@ func fine(v float64) string {
 	v *= 100
 	return signed(&v, 2) + " %"
 }
+
+// fineShare writes a share in percent with two decimals.
+func fineShare(v float64) string { return chart.Number(100*v, 2) + " %" }

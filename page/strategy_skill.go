@@ -111,11 +111,14 @@ func (f *facts) notes() []string {
 				}
 			}
 		}
-		where := "above"
-		if t.Test.Accuracy < t.Test.BaselineAccuracy {
+		reached, base, where := fineShare(t.Test.Accuracy), fineShare(t.Test.BaselineAccuracy), "above"
+		switch {
+		case reached == base:
+			where = "equal to"
+		case t.Test.Accuracy < t.Test.BaselineAccuracy:
 			where = "below"
 		}
-		say("Test accuracy %s is %s the majority-class baseline, %s.", share(&t.Test.Accuracy), where, share(&t.Test.BaselineAccuracy))
+		say("Test accuracy %s is %s the majority-class baseline, %s.", reached, where, base)
 	}
 	if b := f.backtest; b != nil {
 		m := b.Metrics

@@ -17,7 +17,6 @@ import (
 	"github.com/ktrdr/ktrdr/chart"
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/research"
 )
 
 // routeDetails are the sections that read files, which may have to be computed
@@ -68,18 +67,14 @@ func (p *Pages) readDetails(ctx context.Context, r *http.Request) (*details, err
 	if err != nil {
 		return nil, err
 	}
-	op, err := p.lab.Operation(ctx, id)
-	if err != nil {
+	f := facts{op: ktrdr.Operation{ID: id}}
+	if err := f.readChildren(ctx, p.lab); err != nil {
 		return nil, err
 	}
-	state, err := read[research.PlanState](op.State)
-	if err != nil {
-		return nil, err
-	}
-	if state.BacktestOperation == "" || state.TrainingOperation == "" {
+	if f.state.BacktestOperation == "" {
 		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "%s has not traded yet", id)
 	}
-	return &details{r, id, state.TrainingOperation, state.BacktestOperation}, nil
+	return &details{r, id, f.state.TrainingOperation, f.state.BacktestOperation}, nil
 }
 
 // tradeTable is a page of trades, worst first.

@@ -181,9 +181,9 @@ func (f *facts) runningHeadline(s *strategy) {
 
 // refused is the gate that stopped the research, or nil.
 func (f *facts) refused() *research.GateResult {
-	for i := range f.state.Gates {
-		if g := &f.state.Gates[i]; !g.Passed {
-			return g
+	for _, g := range f.gates() {
+		if !g.Passed {
+			return &g
 		}
 	}
 	return nil
@@ -204,7 +204,7 @@ func (f *facts) needed() *float64 {
 // check.
 func (f *facts) verdict() *verdict {
 	v := &verdict{Notes: f.notes()}
-	for _, g := range f.state.Gates {
+	for _, g := range f.gates() {
 		if g.Passed && len(g.Reasons) == 0 {
 			continue // the checks of the assessment are stricter
 		}

@@ -60,8 +60,8 @@ type strategy struct {
 	Actions        []action
 	Links          []link
 	Sections       []link
-	Phases         []cell
 	Phase          string
+	State          string // changes when sections appear
 
 	Verdict   *verdict
 	Equity    *equity
@@ -253,6 +253,7 @@ func (f *facts) view(may, linear bool) *strategy {
 	if !f.op.CompletedAt.IsZero() && !f.op.StartedAt.IsZero() {
 		s.Took = lasted(f.op.CompletedAt.Sub(f.op.StartedAt))
 	}
+	s.State = fmt.Sprint(f.op.Status, f.op.Phase, f.look != nil)
 	f.headline(s)
 	if may {
 		s.Actions = f.actions()
@@ -263,6 +264,12 @@ func (f *facts) view(may, linear bool) *strategy {
 	s.YAML, s.Timeline, s.Reproduce = f.yaml(), f.timeline(), f.reproduce()
 	if f.assessment != nil {
 		s.Next = f.assessment.Hypotheses
+	}
+	if f.ended() && f.backtest != nil {
+		s.Links = append(s.Links, link{"Compare", "/compare?ids=" + s.Handle})
+	}
+	if may && f.ended() {
+		s.Links = append(s.Links, link{"Fork", "/new?from=" + s.Handle})
 	}
 	s.Lazy = f.lazy()
 	s.sections()
@@ -297,10 +304,13 @@ func (f *facts) actions() []action {
 		list = append(list, resume)
 	}
 	list = append(list, act("Retry", "retry"))
-	if f.op.Pinned {
-		return append(list, act("Unpin", "unpin"))
+	switch {
+	case f.op.Pinned:
+		list = append(list, act("Unpin", "unpin"))
+	case f.op.Status == ktrdr.Completed:
+		list = append(list, act("Pin", "pin"))
 	}
-	return append(list, act("Pin", "pin"))
+	return list
 }
 
 // sections are the links to what the page has.

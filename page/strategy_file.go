@@ -99,7 +99,7 @@ func (f *facts) timeline() *timeline {
 		lanes.Rows = append(lanes.Rows, lane)
 		t.Rows = append(t.Rows, row)
 	}
-	t.Note = fmt.Sprintf("%s at most, %s", plural(attempts, "attempt"), plural(saved, "checkpoint"))
+	t.Note = fmt.Sprintf("at most %s each, %s", plural(attempts, "attempt"), plural(saved, "checkpoint"))
 	lanes.To, lanes.Label = end.Sub(origin).Seconds(), "Phases of the research: "+t.Note+"."
 	t.Chart = lanes.HTML()
 	return t

@@ -22,10 +22,21 @@ function loadAll(under) {
 }
 loadAll(document);
 
-document.addEventListener("fresh", (event) => {
-  const section = event.detail;
-  if (section.hasAttribute("data-ended")) section.removeAttribute("data-live"); // nothing of it changes any more
-  loadAll(section);
+// When a research comes to its next phase, sections appear: all of the page is
+// taken over. Once it has ended, nothing of it changes any more.
+let phase = $("#head")?.dataset.phase;
+
+document.addEventListener("fresh", async (event) => {
+  const now = event.detail.dataset.phase;
+  if (!now || now === phase) return;
+  phase = now;
+  const answer = await fetch(location.href, { headers: { "Ktrdr-Fragment": "1" } });
+  const made = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("strategy");
+  if (!answer.ok || !made) return;
+  if (made.hasAttribute("data-ended")) for (const section of $$("[data-live]", made)) section.removeAttribute("data-live");
+  $("#strategy").replaceWith(made);
+  local(made);
+  loadAll(made);
 });
 
 // A link into a section of this page changes that section alone.

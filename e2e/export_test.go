@@ -19,7 +19,8 @@ func (l *lab) sideBySide(board report.Leaderboard) {
 	var told research.Triggered
 	l.parse(&told, "research", "trend on EURUSD 1h", "--count", "5", "--dry-run", "--json")
 	p := told.Preview
-	if p == nil || told.Run != "" || p.Count != 5 || p.Trials != board.Rows[0].MarketTrials || p.TrialsAfter != p.Trials+5 || p.Seconds == nil {
+	if p == nil || told.Run != "" || p.Count != 5 || p.Trials != board.Rows[0].MarketTrials || p.TrialsAfter != p.Trials+5 ||
+		p.Seconds == nil {
 		l.t.Fatalf("the dry run says %+v", p)
 	}
 	a, b := board.Rows[0].Operation, board.Rows[1].Operation

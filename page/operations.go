@@ -27,10 +27,11 @@ func (p *Pages) routeOperations() {
 		_, err := p.lab.Cancel(ctx, id, "from the page")
 		return id, err
 	})
-	p.onOperation("resume", func(ctx context.Context, id ktrdr.OperationID) (ktrdr.OperationID, error) {
-		_, err := p.lab.Resume(ctx, id)
-		return id, err
-	})
+	p.mux.HandleFunc("POST /operations/{id}/resume", p.act(func(ctx context.Context, r *http.Request) (string, error) {
+		id := r.PathValue("id")
+		_, err := p.lab.ResumeFrom(ctx, ktrdr.OperationID(id), r.PostFormValue("checkpoint"))
+		return "/operations/" + id, err
+	}))
 	p.onOperation("retry", func(ctx context.Context, id ktrdr.OperationID) (ktrdr.OperationID, error) {
 		made, err := p.lab.Retry(ctx, id, "")
 		return made.Operation, err

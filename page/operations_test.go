@@ -41,10 +41,16 @@ func TestOperations_AreListedSearchedAndChanged(t *testing.T) {
 	if status, _ := reader.post(one+"/resume", nil); status != http.StatusForbidden {
 		t.Errorf("a read token resumes: %d, want 403", status)
 	}
-	if status, body := admin.post(one+"/resume", url.Values{"back": {"/operations?status=FAILED"}}); status != http.StatusOK {
+	has(t, page, "Resume from here", "ktrdr resume "+string(failed.Operation)+" --checkpoint "+checkpoints[1].ID)
+	hasNot(t, reader.get(one), "Resume from here")
+	if status, _ := admin.post(one+"/resume", url.Values{"checkpoint": {"0000000009.0000000009"}}); status != http.StatusNotFound {
+		t.Errorf("resume from a checkpoint that is not there answers %d, want 404", status)
+	}
+	form := url.Values{"back": {"/operations?status=FAILED"}, "checkpoint": {checkpoints[1].ID}}
+	if status, body := admin.post(one+"/resume", form); status != http.StatusOK {
 		t.Errorf("resume answers %d: %s", status, body)
 	}
-	admin.eventually(one, "attempt 2")
+	has(t, admin.eventually(one, "attempt 2"), "resumed by hand from this one; 1 newer left out")
 	if status, _ := admin.post("/operations/"+string(hanging.Operation)+"/cancel", nil); status != http.StatusOK {
 		t.Errorf("cancel answers %d", status)
 	}

@@ -17,7 +17,9 @@ import (
 // be run now. The answer names that checkpoint. It is where the work begins
 // unless its worker finds other bytes in the blobs than their names say: then
 // it falls back to the one before, and an event says so.
-func (e *Engine) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) { return e.ResumeFrom(ctx, id, "") }
+func (e *Engine) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
+	return e.ResumeFrom(ctx, id, "")
+}
 
 // ResumeFrom is Resume from one of the operation's checkpoints; without one it is
 // Resume. The plan of a parent decides where the parent continues, and a look is

@@ -54,7 +54,8 @@ func (p *Pages) readCheckpoints(ctx context.Context, op *ktrdr.Operation, from, 
 	mayResume := may(ctx) && !op.HasPlan && op.Type != ktrdr.AgentConfirm && (op.Status == ktrdr.Failed || op.Status == ktrdr.Cancelled)
 	for i, c := range all[:min(len(all), checkpointsShown)] {
 		v.Checkpoints = append(v.Checkpoints, checkpointRow{
-			ID: c.ID, Short: fmt.Sprintf("%d.%d", c.Epoch, c.Seq), Kind: string(c.Type), Step: count(int(c.Step)), Size: size(c.Size), Age: lasted(max(0, p.now().Sub(c.CreatedAt))) + " ago",
+			ID: c.ID, Short: fmt.Sprintf("%d.%d", c.Epoch, c.Seq), Kind: string(c.Type), Step: count(int(c.Step)), Size: size(c.Size),
+			Age:     lasted(max(0, p.now().Sub(c.CreatedAt))) + " ago",
 			Attempt: int(c.Epoch), From: c.ID == from || from == "" && i == 1, To: c.ID == to || to == "" && i == 0,
 		})
 		if mayResume && op.Checkpoint != nil && c.ID <= op.Checkpoint.ID {

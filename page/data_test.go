@@ -24,7 +24,8 @@ func TestUpload_IsCheckedBeforeItIsStored(t *testing.T) {
 		t.Fatalf("no import was started: %s", body)
 	}
 	checked := admin.eventually("/data/import?op="+found[1], "Nothing is stored yet")
-	has(t, checked, "Recognised: 1,000 bars of EURUSD 1h", "2020-01-06 00:00:00", `id="import-now"`, "ktrdr data import eurusd_1h.csv --symbol EURUSD")
+	has(t, checked, "Recognised: 1,000 bars of EURUSD 1h", "2020-01-06 00:00:00", `id="import-now"`,
+		"ktrdr data import eurusd_1h.csv --symbol EURUSD")
 	has(t, admin.get("/data"), "No prices yet.")
 
 	status, body = admin.post("/data/import", formOf(t, checked))

@@ -23,7 +23,8 @@ func TestOperations_AreListedSearchedAndChanged(t *testing.T) {
 	one := "/operations/" + string(failed.Operation)
 
 	list := admin.eventually("/operations?status=FAILED", string(failed.Operation))
-	has(t, list, `action="`+one+`/resume"`, `action="`+one+`/retry"`, "ktrdr resume "+string(failed.Operation), "in-process", "Circuit breakers")
+	has(t, list, `action="`+one+`/resume"`, `action="`+one+`/retry"`, "ktrdr resume "+string(failed.Operation),
+		"in-process", "Circuit breakers")
 	hasNot(t, list, `<tr id="`+string(hanging.Operation)+`"`)
 	hasNot(t, reader.get("/operations"), `action="`+one, "Pause new work")
 	has(t, admin.get("/operations?q="+failed.Operation.Tail()), string(failed.Operation))
@@ -65,10 +66,11 @@ func TestOperations_AreListedSearchedAndChanged(t *testing.T) {
 func TestBreakers_AreDecidedByAPersonWithAReason(t *testing.T) {
 	l := openLab(t)
 	admin := l.browser(ktrdr.ScopeAdmin)
-	if status, body := admin.post("/breakers/provider:local/decide", url.Values{"decision": {"reset"}, "by": {"ann"}}); status != http.StatusBadRequest {
+	form := url.Values{"decision": {"reset"}, "by": {"ann"}}
+	if status, body := admin.post("/breakers/provider:local/decide", form); status != http.StatusBadRequest {
 		t.Errorf("a reset without a reason answers %d: %s", status, body)
 	}
-	form := url.Values{"decision": {"reset"}, "by": {"ann"}, "why": {"restarted"}}
+	form.Set("why", "restarted")
 	if status, _ := admin.post("/breakers/provider:local/decide", form); status != http.StatusNotFound {
 		t.Errorf("a breaker that is not there answers %d, want 404", status)
 	}

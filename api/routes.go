@@ -30,8 +30,8 @@ var (
 	GetInputs = get[InputsRequest, jobs.Inputs]("/operations/{id}/inputs",
 		"A window of the bars that a training read, with the indicator values and memberships of its strategy, and the shapes of its fuzzy sets")
 	Cancel = del[CancelRequest, CancelReply]("/operations/{id}", "Cancel an operation and everything below it")
-	Resume = post[ByID, ResumeReply]("/operations/{id}/resume", "Continue a failed or cancelled operation from its newest checkpoint "+
-		"whose blobs are there; if its worker finds them damaged, from the one before")
+	Resume = post[ResumeRequest, ResumeReply]("/operations/{id}/resume", "Continue a failed or cancelled operation from its newest "+
+		"checkpoint whose blobs are there, or from a chosen one; if its worker finds them damaged, from the one before")
 	Retry = post[ByID, Started]("/operations/{id}/retry", "Make a new operation with the same spec, from the beginning", creates)
 	File  = get[FileRequest, Raw]("/operations/{id}/files/{name}",
 		"A file that an operation made, or a range of it; one of a compacted operation is computed again", bytes)

@@ -18,6 +18,7 @@ type checkpointRow struct {
 	ID, Short, Kind, Step, Size, Age string
 	Attempt                          int
 	From, To                         bool // chosen for the comparison
+	Resume                           *action
 }
 
 // checkpointDiff is what changed between the states of two checkpoints.
@@ -49,11 +50,21 @@ func (p *Pages) readCheckpoints(ctx context.Context, op *ktrdr.Operation, from, 
 	if len(all) > checkpointsShown {
 		v.CheckpointsShown = fmt.Sprintf("The newest %d of %s.", checkpointsShown, count(len(all)))
 	}
+	here := "/operations/" + string(op.ID)
+	mayResume := may(ctx) && !op.HasPlan && op.Type != ktrdr.AgentConfirm && (op.Status == ktrdr.Failed || op.Status == ktrdr.Cancelled)
 	for i, c := range all[:min(len(all), checkpointsShown)] {
 		v.Checkpoints = append(v.Checkpoints, checkpointRow{
-			ID: c.ID, Short: fmt.Sprintf("%d.%d", c.Epoch, c.Seq), Kind: string(c.Type), Step: count(int(c.Step)), Size: size(c.Size), Age: lasted(max(0, p.now().Sub(c.CreatedAt))) + " ago",
+			ID: c.ID, Short: fmt.Sprintf("%d.%d", c.Epoch, c.Seq), Kind: string(c.Type), Step: count(int(c.Step)), Size: size(c.Size),
+			Age:     lasted(max(0, p.now().Sub(c.CreatedAt))) + " ago",
 			Attempt: int(c.Epoch), From: c.ID == from || from == "" && i == 1, To: c.ID == to || to == "" && i == 0,
 		})
+		if mayResume && op.Checkpoint != nil && c.ID <= op.Checkpoint.ID {
+			v.Checkpoints[i].Resume = &action{
+				Name: "Resume from here", Path: here + "/resume", Fields: []field{{"checkpoint", c.ID}},
+				Command: "ktrdr resume " + string(op.ID) + " --checkpoint " + c.ID,
+				Ask:     fmt.Sprintf("Resume from step %s? Newer checkpoints are left out.", count(int(c.Step))),
+			}
+		}
 	}
 	if from == "" || to == "" {
 		return nil

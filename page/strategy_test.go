@@ -43,8 +43,6 @@ func daily(returns ...float32) *jobs.Daily {
 	}
 }
 
-func some[T any](v T) *T { return &v }
-
 // judged is a research whose strategy was judged on 90 days of a test part.
 func judged(level evidence.Level, failed ...evidence.Code) *facts {
 	returns := make([]float32, 90)
@@ -58,8 +56,8 @@ func judged(level evidence.Level, failed ...evidence.Code) *facts {
 		backtest: &jobs.BacktestResult{Start: testFrom, End: holdoutFrom.Add(-time.Hour), Trades: 40, Daily: daily(returns...)},
 		assessment: &research.Assessment{
 			Verdict: level, Finalist: len(failed) == 0,
-			Figures: &evidence.Figures{Trials: 8, ExpectedMax: some(0.9), Test: evidence.Comparison{
-				Sharpe: evidence.Sharpe{Annualized: some(0.14), AnnualizedError: some(0.62)},
+			Figures: &evidence.Figures{Trials: 8, ExpectedMax: new(0.9), Test: evidence.Comparison{
+				Sharpe: evidence.Sharpe{Annualized: new(0.14), AnnualizedError: new(0.62)},
 			}},
 		},
 	}
@@ -68,7 +66,7 @@ func judged(level evidence.Level, failed ...evidence.Code) *facts {
 	for _, code := range []evidence.Code{
 		evidence.NotRuined, evidence.EnoughTrades, evidence.PositiveSharpe, evidence.BeatsHold, evidence.BeatsLuck,
 	} {
-		r := evidence.Reason{Code: code, Value: some(12.0), Limit: some(30.0), Passed: true}
+		r := evidence.Reason{Code: code, Value: new(12.0), Limit: new(30.0), Passed: true}
 		for _, bad := range failed {
 			r.Passed = r.Passed && bad != code
 		}
@@ -81,10 +79,10 @@ func judged(level evidence.Level, failed ...evidence.Code) *facts {
 func looked(claim bool) *facts {
 	f := judged(evidence.Promising)
 	c := research.Confirmation{Claim: claim, Look: evidence.Confirmation{
-		Claim: claim, Before: 4, Cost: 30, Adjusted: some(0.0014), Reasons: []evidence.Reason{
-			{Code: evidence.HoldoutConfirms, Value: some(0.31), Limit: some(0.02), Passed: claim},
+		Claim: claim, Before: 4, Cost: 30, Adjusted: new(0.0014), Reasons: []evidence.Reason{
+			{Code: evidence.HoldoutConfirms, Value: new(0.31), Limit: new(0.02), Passed: claim},
 		},
-		Holdout: evidence.Comparison{Sharpe: evidence.Sharpe{Annualized: some(4.99), AnnualizedError: some(1.2), PerBar: some(0.06)}},
+		Holdout: evidence.Comparison{Sharpe: evidence.Sharpe{Annualized: new(4.99), AnnualizedError: new(1.2), PerBar: new(0.06)}},
 	}}
 	c.Line = &evidence.Sketch{
 		Time: []int64{holdoutFrom.Unix(), holdoutTo.Unix()}, Account: []float64{1, 1.1}, Hold: []float64{1, 0.9},
@@ -99,7 +97,7 @@ func TestStrategy_TheVerdictIsOneSentence(t *testing.T) {
 	cancelled := &facts{op: ktrdr.Operation{Status: ktrdr.Cancelled, CancelReason: "not needed."}}
 	refused := &facts{op: ktrdr.Operation{Status: ktrdr.Completed}}
 	refused.result.Gates = []research.GateResult{{Gate: "training", Reasons: research.GateReasons{
-		{Code: "directional_accuracy_below_threshold", Text: "not shown", Value: some(0.48), Limit: some(0.5)},
+		{Code: "directional_accuracy_below_threshold", Text: "not shown", Value: new(0.48), Limit: new(0.5)},
 	}}}
 	for _, c := range []struct {
 		situation  string

@@ -102,7 +102,7 @@ var arrows = map[string]rule{
 	"chart": {}, // figures as SVG
 	"page": {ours: []string{ // what browsers see, made from the answers of the API
 		".", "api", "chart", "client", "evidence", "jobs", "market", "report", "research", "resilience",
-	}},
+	}, modules: []string{"golang.org/x/net"}},
 	"client": {ours: []string{".", "api", "dummy", "jobs", "research", "report", "agent", "resilience"}},
 	"httpapi": {ours: []string{
 		".", "api", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
@@ -151,6 +151,7 @@ var arrows = map[string]rule{
 		ours: []string{
 			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "api", "client", "jobs", "library", "research",
 			"report", "resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "docs",
+			"page",
 		},
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},

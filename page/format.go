@@ -118,9 +118,18 @@ func capital(s string) string {
 // the text around it is shown: controls, and marks that turn its direction.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) {
+		if r != '\n' && r != '\t' && !unicode.IsGraphic(r) {
 			return '�'
 		}
-		return r
+		return oneDirection(r)
 	}, s)
+}
+
+// oneDirection replaces marks that turn the direction of the text around them. No
+// template has one, so that each comes from outside.
+func oneDirection(r rune) rune {
+	if unicode.Is(unicode.Bidi_Control, r) {
+		return '�'
+	}
+	return r
 }

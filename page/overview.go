@@ -63,6 +63,8 @@ type overview struct {
 	Ranges, Runs, Sorts []option
 	Keep                []field // of the query, in the form of the leaderboard
 	Symbol, Timeframe   string
+	Run                 string
+	Export, Command     string // where the report is, and the command that writes it
 
 	Span     string
 	Headline string
@@ -113,7 +115,10 @@ type (
 	}
 )
 
-const leadersOfAPage = 50
+const (
+	leadersOfAPage = 50
+	leadersOfAFile = 300
+)
 
 // readOverview reads everything that the page shows.
 func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, error) {
@@ -131,7 +136,7 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 		return overview{}, err
 	}
 	board, err := p.lab.Leaderboard(ctx, report.LeaderboardQuery{
-		Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe, Sort: q.sort, Limit: leadersOfAPage, Cursor: q.cursor,
+		Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe, Sort: q.sort, Limit: rows(ctx, leadersOfAPage, leadersOfAFile), Cursor: q.cursor,
 	})
 	if err != nil {
 		return overview{}, err
@@ -144,12 +149,13 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	if err != nil {
 		return overview{}, err
 	}
-	n := overview{Symbol: q.symbol, Timeframe: q.timeframe}
+	n := overview{Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe}
 	n.choices(q, runs.Runs)
 	if err := p.readActions(ctx, &n, q, runs.Runs); err != nil {
 		return overview{}, err
 	}
-	n.Span = fmt.Sprintf("%s to now", told.From.UTC().Format("Mon 2 Jan 2006, 15:04"))
+	n.Export, n.Command = exportOf(span)
+	n.Span = spanOf(ctx, told.From, told.To)
 	n.headline(&told, &search)
 	n.funnel(search.Funnel)
 	n.Best = bestSoFar(&search)
@@ -303,6 +309,9 @@ func (n *overview) leaders(b report.Leaderboard, q overviewQuery) {
 		n.Leaders = append(n.Leaders, row)
 	}
 	n.Shown = fmt.Sprintf("%d shown.", len(n.Leaders))
+	if b.Next != "" {
+		n.Shown = fmt.Sprintf("%d shown, more follow.", len(n.Leaders))
+	}
 }
 
 // skillScale holds the Sharpe ratios of all rows with their errors and luck.

@@ -81,7 +81,7 @@ var arrows = map[string]rule{
 		"llm", "resilience",
 	}},
 
-	"report": {ours: []string{".", "market", "research", "evidence"}},
+	"report": {ours: []string{".", "market", "research", "evidence", "jobs", "strategy"}},
 
 	// mechanisms
 	"resilience": {ours: []string{"."}},
@@ -97,15 +97,18 @@ var arrows = map[string]rule{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
 	"api": {ours: []string{ // the routes, which server and client share
-		".", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
+		".", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience", "strategy",
 	}},
 	"chart": {}, // figures as SVG
 	"page": {ours: []string{ // what browsers see, made from the answers of the API
 		".", "api", "chart", "client", "evidence", "jobs", "market", "report", "research", "resilience",
 	}, modules: []string{"golang.org/x/net"}},
+	"export": { // tables for other programs
+		ours: []string{".", "client", "jobs", "research"}, modules: []string{"github.com/parquet-go/parquet-go"},
+	},
 	"client": {ours: []string{".", "api", "dummy", "jobs", "research", "report", "agent", "resilience"}},
 	"httpapi": {ours: []string{
-		".", "api", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
+		".", "api", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience", "strategy",
 	}, modules: []string{
 		"github.com/go-json-experiment/json", "github.com/google/jsonschema-go", "github.com/prometheus/client_golang",
 		"github.com/prometheus/client_model",
@@ -150,7 +153,7 @@ var arrows = map[string]rule{
 	"cmd/ktrdr": {
 		ours: []string{
 			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "api", "client", "jobs", "library", "research",
-			"report", "resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "docs",
+			"report", "resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "docs", "export",
 			"page",
 		},
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},

@@ -120,6 +120,10 @@ type Operation struct {
 	CompletedAt time.Time `json:"completed_at,omitzero"` // zero unless terminal
 	NotBefore   time.Time `json:"not_before,omitzero"`   // of a PENDING one that waits: when it may be claimed
 
+	// Deadline is until when the worker of a PENDING_RECONCILIATION operation may
+	// report before it is given up. It is derived when the operation is read.
+	Deadline time.Time `json:"deadline,omitzero"`
+
 	// Checkpoint is the newest checkpoint, without its state; nil if none.
 	Checkpoint *CheckpointInfo `json:"checkpoint,omitempty"`
 

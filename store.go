@@ -340,6 +340,7 @@ type OperationQuery struct {
 	Parent     OperationID `query:"parent" doc:"only children of this operation"`
 	Run        string      `query:"run" doc:"only the researches of this run"`
 	Roots      bool        `query:"roots" doc:"only operations without a parent"`
+	Search     string      `query:"q" max:"96" doc:"only those with this text in their id"`
 	Brief      bool        // without spec, state, metadata and result, which lists do not show
 	Sort       Sort        `query:"sort" doc:"the order; by default newest"`
 	Limit      int         `query:"limit" doc:"entries of a page, 1 to 1000; by default 50"`

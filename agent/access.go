@@ -64,11 +64,10 @@ func (m ModelAccess) away(f resilience.Feature) string {
 	if m.Models == nil {
 		return "no model is configured"
 	}
-	if m.Allows == nil {
-		return ""
-	}
-	if err := m.Allows(f); err != nil {
-		return err.Error()
+	if m.Allows != nil {
+		if err := m.Allows(f); err != nil {
+			return err.Error()
+		}
 	}
 	return ""
 }

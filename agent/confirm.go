@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -32,13 +33,13 @@ func (confirmationRunner) Run(ctx context.Context, t *worker.Task) (json.RawMess
 	fault.Hit(fault.LookReading)
 	in := &inputs{task: t}
 	defer in.close()
-	holdout, err := holdoutOf(ctx, in, spec)
+	holdout, run, err := holdoutOf(ctx, in, spec)
 	if err != nil {
 		return nil, stopped(ctx, t, err)
 	}
 	c := research.Confirmation{
 		Strategy: spec.Strategy, MadeUp: jobs.AnyMadeUp(spec.Bars),
-		Look: evidence.Confirm(holdout, t.Look.Before, spec.Rules),
+		Look: evidence.Confirm(holdout, t.Look.Before, spec.Rules), Daily: jobs.DailyOf(run.Sum),
 	}
 	c.Summary, c.Claim = c.Look.Summary, c.Look.Claim
 	if c.LookHash, err = spec.LookHash(&c.Look); err != nil {
@@ -50,22 +51,22 @@ func (confirmationRunner) Run(ctx context.Context, t *worker.Task) (json.RawMess
 
 // holdoutOf trades the model on the holdout. The bars before it only warm up the
 // indicators.
-func holdoutOf(ctx context.Context, in *inputs, spec research.ConfirmSpec) (evidence.Part, error) {
+func holdoutOf(ctx context.Context, in *inputs, spec research.ConfirmSpec) (evidence.Part, *backtest.Portfolio, error) {
 	model, err := in.model(ctx, spec.Model)
 	if err != nil {
-		return evidence.Part{}, err
+		return evidence.Part{}, nil, err
 	}
 	seen, err := in.symbols(ctx, spec.Bars)
 	if err != nil {
-		return evidence.Part{}, err
+		return evidence.Part{}, nil, err
 	}
 	sealed, err := in.symbols(ctx, spec.Holdout)
 	if err != nil {
-		return evidence.Part{}, err
+		return evidence.Part{}, nil, err
 	}
-	part, _, err := trader{model, overrides(spec.Costs)}.holdout(seen, sealed, spec.From)
+	part, run, err := trader{model, overrides(spec.Costs)}.holdout(seen, sealed, spec.From)
 	if err != nil {
-		return evidence.Part{}, fmt.Errorf("holdout: %w", err)
+		return evidence.Part{}, nil, fmt.Errorf("holdout: %w", err)
 	}
-	return part, nil
+	return part, run, nil
 }

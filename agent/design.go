@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -111,10 +112,7 @@ func (r designRunner) ask(ctx context.Context, t *worker.Task, spec research.Des
 // goal is what a model is asked for. It differs from research to research of a
 // run, or they would all be given the same answer.
 func goal(spec research.DesignSpec) string {
-	brief := spec.Brief
-	if brief == "" {
-		brief = "anything that works"
-	}
+	brief := cmp.Or(spec.Brief, "anything that works")
 	return fmt.Sprintf("The goal: %s\n\nThis is design %d of generation %d, seed %d: designs of one generation do not know of each other, "+
 		"so make yours unlike what comes to mind first when the seed says so.",
 		brief, spec.Index+1, spec.Generation+1, spec.Seed)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,12 +83,7 @@ var against = [][2]string{
 }
 
 // meaning is the code whose advice a code shares.
-func meaning(code string) string {
-	if other, ok := same[code]; ok {
-		return other
-	}
-	return code
-}
+func meaning(code string) string { return cmp.Or(same[code], code) }
 
 // contradicts says whether the advice on a code is the opposite of what was given.
 func contradicts(given []research.Hypothesis, code string) bool {
@@ -114,8 +110,7 @@ func advise(a *research.Assessment, code string) {
 func opinion(spec research.AssessmentSpec, v evidence.Verdict) research.Assessment {
 	a := research.Assessment{
 		Summary: v.Summary, Strategy: spec.Strategy, Verdict: v.Level, Finalist: v.Finalist, Reasons: v.Reasons, Figures: &v.Figures,
-		MadeUp:      spec.MadeUp,
-		Suggestions: []string{}, Hypotheses: []research.Hypothesis{},
+		MadeUp: spec.MadeUp, Suggestions: []string{}, Hypotheses: []research.Hypothesis{},
 	}
 	for _, r := range v.Reasons {
 		if r.Passed {

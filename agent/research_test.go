@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -203,6 +204,21 @@ func TestConfirmation_ResumedKeepsItsNumber(t *testing.T) {
 	after := l.looks("night")
 	if len(after) != 1 || after[0].EndedAt.IsZero() || after[0].P == nil || after[0].Markets[0] != looks[0].Markets[0] {
 		t.Errorf("looks %+v, want the same number, ended", after)
+	}
+	var told research.Confirmation
+	if err := json.Unmarshal(after[0].Result, &told); err != nil || told.Daily == nil {
+		t.Fatalf("the look keeps no daily returns: %v", err)
+	}
+	days, err := told.Daily.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	grown := 1.0
+	for _, d := range days {
+		grown *= 1 + float64(d.Return)
+	}
+	if want := told.Look.Holdout.Return; math.Abs(grown-1-want) > 1e-4 {
+		t.Errorf("the daily returns of the holdout make %v of it, want %v", grown-1, want)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -74,11 +75,10 @@ func exampleNames() string {
 	return strings.Join(text.Map(strategy.Examples(), func(e strategy.Example) string { return strconv.Quote(e.Name) }), ",")
 }
 
-func (t *designTools) list() (all []llm.Tool) {
-	for _, row := range designTable {
-		all = append(all, llm.Tool{Name: row.name, Description: row.doc, Schema: json.RawMessage(row.schema)})
-	}
-	return all
+func (t *designTools) list() []llm.Tool {
+	return text.Map(designTable, func(row tool) llm.Tool {
+		return llm.Tool{Name: row.name, Description: row.doc, Schema: json.RawMessage(row.schema)}
+	})
 }
 
 func (t *designTools) use(c llm.ToolCall) (text string, done bool, err error) {
@@ -105,10 +105,7 @@ func (t *designTools) listData(json.RawMessage) (string, error) {
 		Symbol    string `json:"symbol"`
 		Timeframe string `json:"timeframe"`
 	}
-	var all []series
-	for _, b := range t.spec.Bars {
-		all = append(all, series{b.Symbol, string(b.Timeframe)})
-	}
+	all := text.Map(t.spec.Bars, func(b jobs.Bars) series { return series{b.Symbol, string(b.Timeframe)} })
 	return told(struct {
 		Series     []series          `json:"series"`
 		Bars       int               `json:"bars"`       // at which decisions are made: the fewest of a symbol
@@ -135,14 +132,8 @@ func typical(all []designer.Column) (some []designer.Column) {
 func (t *designTools) listIndicators(json.RawMessage) (string, error) {
 	var b strings.Builder
 	for _, d := range indicator.Definitions() {
-		fmt.Fprintf(&b, "%s(", d.Name)
-		for i, p := range d.Params {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			fmt.Fprintf(&b, "%s=%v", p.Name, p.Default)
-		}
-		fmt.Fprintf(&b, ") -> %s: %s\n", strings.Join(d.Outputs, ", "), d.Doc)
+		params := text.Map(d.Params, func(p indicator.Param) string { return fmt.Sprintf("%s=%v", p.Name, p.Default) })
+		fmt.Fprintf(&b, "%s(%s) -> %s: %s\n", d.Name, text.Join(params), strings.Join(d.Outputs, ", "), d.Doc)
 	}
 	return b.String(), nil
 }
@@ -229,10 +220,7 @@ func (t *designTools) validate(input json.RawMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	said := []string{s.Name + " is valid."}
-	for _, w := range warnings {
-		said = append(said, w.String())
-	}
+	said := append([]string{s.Name + " is valid."}, text.Map(warnings, strategy.Warning.String)...)
 	if overruled := research.Overruled(s, t.spec.Costs); overruled != "" {
 		said = append(said, overruled)
 	}

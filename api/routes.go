@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/thread"
 )
 
@@ -55,16 +56,21 @@ var (
 		"trained on, and none of the holdout, unless asked otherwise", creates)
 	Predict = post[jobs.PredictionRequest, jobs.Prediction]("/predictions", "Ask a model about the newest bars before the holdout; "+
 		"with open_holdout about those of the holdout too, which is a look")
-	StartDataLoad = post[jobs.DataLoadRequest, Started]("/data/load", "Import a price file into the library", creates)
-	Models        = get[Page, []jobs.TrainedModel]("/models", "Trained models, newest first")
-	Strategies    = get[None, []jobs.Strategy]("/strategies", "Strategies that can be named")
-	AddStrategy   = post[jobs.StrategyRequest, jobs.Strategy]("/strategies", "Give the lab a strategy, for every backend",
+	StartDataLoad = post[jobs.DataLoadRequest, Started]("/data/load",
+		"Import a price file into the library; with dry_run only say what an import would do", creates)
+	Models      = get[Page, []jobs.TrainedModel]("/models", "Trained models, newest first")
+	Strategies  = get[None, []jobs.Strategy]("/strategies", "Strategies that can be named")
+	AddStrategy = post[jobs.StrategyRequest, jobs.Strategy]("/strategies", "Give the lab a strategy, for every backend",
 		answers(http.StatusCreated))
+	ValidateStrategy = post[ValidateRequest, strategy.Validation]("/strategies/validate",
+		"Check the text of a strategy: problems and warnings with their lines; nothing is stored", asks)
 	DeleteStrategy = del[ByName, None]("/strategies/{name}", "Delete a strategy of the lab")
 	Indicators     = get[None, []indicator.Description]("/indicators", "Indicators that strategies may use")
 	Series         = get[None, []jobs.LibrarySeries]("/data", "Series of bars in the library, with their markets")
 	DecideMarket   = post[jobs.MarketRequest, jobs.LibrarySeries]("/data/market", "Say to which market a series of the library belongs")
-	DeleteSeries   = del[SeriesRequest, jobs.DeletedSeries]("/data/{symbol}/{timeframe}",
+	CheckSeries    = get[SeriesRequest, jobs.SeriesCheck]("/data/{symbol}/{timeframe}/check",
+		"Check a series by the rules of an import, up to where the holdout begins")
+	DeleteSeries = del[SeriesRequest, jobs.DeletedSeries]("/data/{symbol}/{timeframe}",
 		"Delete a series and those that it replaced; its market keeps its trials and looks")
 	RenameSeries = post[jobs.RenameRequest, []jobs.LibrarySeries]("/data/rename",
 		"Give all series of a symbol another symbol; they stay in their markets")
@@ -90,6 +96,8 @@ var (
 		"What happened since an instant: researches by outcome, claims, failures, the machine, money")
 	Search = get[ReportRequest, report.Search]("/report/search",
 		"How many strategies reached each stage, and the best so far beside what luck shows")
+	Compare = get[CompareRequest, report.Compared]("/compare",
+		"2 to 5 researches side by side: figures, daily returns, correlation, differences of the designs, and looks at the holdout in order")
 	Runs      = get[ktrdr.RunQuery, []ktrdr.Run]("/runs", "Runs, newest first, with the counts of their researches")
 	Run       = get[ByKey, ktrdr.Run]("/runs/{id}", "One run with its request; the id may be shortened as long as it names one run")
 	CancelRun = del[CancelRunRequest, ktrdr.Run]("/runs/{id}",
@@ -159,6 +167,7 @@ var (
 	ForceBreaker   = post[BreakerRequest, resilience.Decided]("/breakers/{name}/force",
 		"Hold a breaker OPEN or CLOSED, or set it back to automatic; says who and why")
 	Degradation = get[None, resilience.DegradationStatus]("/degradation", "How much of its service the system gives, and what is shed")
+	Settings    = get[None, []ktrdr.EffectiveSetting]("/settings", "The settings of this backend, and where each comes from; no secrets")
 	CreateToken = post[NewTokenRequest, NewTokenReply]("/tokens", "Make a token; its secret is in this answer and never again",
 		answers(http.StatusCreated))
 	CreateLink = post[None, Link]("/tokens/link",

@@ -210,6 +210,11 @@ type ByName struct {
 	Name string `path:"name"`
 }
 
+// ValidateRequest asks what is wrong with a strategy.
+type ValidateRequest struct {
+	Strategy string `json:"strategy_yaml"`
+}
+
 // StatusRequest asks how research stands.
 type StatusRequest struct {
 	Waiting int `query:"waiting" doc:"how many waiting researches are listed, 1 to 1000; 20 by default. The capacity counts all"`
@@ -219,6 +224,11 @@ type StatusRequest struct {
 type ReportRequest struct {
 	Since string `query:"since" doc:"an instant (RFC 3339), a duration such as 12h, or last: the newest spell of research; by default 12h"`
 	Run   string `query:"run" doc:"only the researches of this run, from its beginning unless since is given"`
+}
+
+// CompareRequest asks to compare researches.
+type CompareRequest struct {
+	IDs []string `query:"ids" doc:"2 to 5 researches: their ids, or enough of the last part of each"`
 }
 
 // CheckpointRequest asks for a checkpoint of an operation.

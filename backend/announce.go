@@ -40,9 +40,7 @@ func (b *Backend) Announce(ctx context.Context) (Announcement, error) {
 	}
 	said := Announcement{
 		URL: b.url(), PID: os.Getpid(), Data: b.cfg.Data, Store: info, Blobs: WithoutQuery(b.cfg.BlobRoot()), Workers: b.cfg.Workers,
-		Agents: b.cfg.Agents,
-		Models: b.cfg.Models.Chain, Warnings: b.cfg.Models.gaps(b.models.models, b.Getenv),
-		Requeued: b.engine.Requeued(),
+		Agents: b.cfg.Agents, Models: b.cfg.Models.Chain, Warnings: b.cfg.Models.gaps(b.models.models, b.Getenv), Requeued: b.engine.Requeued(),
 	}
 	if b.cfg.NoAuth {
 		said.Link = said.URL + "/"

@@ -71,10 +71,9 @@ type Backend struct {
 	self     ktrdr.Backend
 	listener net.Listener
 	server   *httpapi.Server
-	worker   *worker.Worker    // computes; nil when there are none
+	workers  []*worker.Worker  // that compute, and that design and assess
 	asks     agent.ModelAccess // the models that agents may ask
 	models   *modelWiring
-	agents   *worker.Worker  // design and assess; nil when there are none
 	opened   resilience.Undo // closes what was opened, the last first
 
 	began    ktrdr.Cursor           // the last event before this life
@@ -109,7 +108,7 @@ func (b *Backend) open(ctx context.Context) error {
 		// The port is bound before anything is touched, so that a second backend
 		// on it changes nothing; no request is answered before the engine has started.
 		b.listen,
-		b.openStores, b.startEngine, b.openModels, b.openDesk, b.makeServer, b.makeWorker, b.makeAgents,
+		b.openStores, b.startEngine, b.openModels, b.openDesk, b.makeServer, b.makeWorkers,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -136,8 +135,8 @@ func (b *Backend) listen(ctx context.Context) error {
 		return err
 	}
 	b.listener = l
-	b.later("listener", func() error { // the server closes it too
-		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+	b.later("listener", func() error {
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) { // the server closes it too
 			return err
 		}
 		return nil
@@ -187,13 +186,8 @@ func (b *Backend) startEngine(ctx context.Context) error {
 	}
 	b.engine, err = engine.New(engine.Config{
 		Store: b.store, Blobs: b.blobs, Saver: saver, Inline: inline, Backend: b.self, Settings: b.cfg.engineSettings(), Log: b.Log,
-		Types:    Types(),
-		Collect:  b.collect,
-		Trash:    trash{b.blobs},
-		FreeDisk: b.freeDisk,
-		Full:     func() time.Time { return b.server.Full() },
-		Queues:   b.cfg.queues(),
-		Inject:   b.cfg.inject(),
+		Types: Types(), Collect: b.collect, Trash: trash{b.blobs}, FreeDisk: b.freeDisk, Full: func() time.Time { return b.server.Full() },
+		Queues: []engine.Queue{{Name: research.QueueName, Limit: research.Limit(b.cfg.MaxResearches)}}, Inject: b.cfg.inject(),
 	})
 	if err != nil {
 		return err
@@ -294,7 +288,7 @@ func (b *Backend) makeServer(context.Context) (err error) {
 	cfg := httpapi.Config{
 		Pages:  b.makePages,
 		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
-		Types: Types(), MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
+		Types: Types(), Settings: b.cfg.Effective, MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.models, b.models.decisions, b.models.spent},
 	}
 	if b.cfg.UsesTLS() {
@@ -339,15 +333,25 @@ func (b *Backend) hosts() []string {
 	return append(slices.Clone(b.cfg.Hosts), host)
 }
 
-func (b *Backend) makeWorker(context.Context) (err error) {
-	if b.cfg.Workers == 0 {
-		return nil
+func (b *Backend) makeWorkers(context.Context) error {
+	for _, w := range []struct {
+		name  string
+		at    place
+		slots int
+	}{{"in-process", inBackend, b.cfg.Workers}, {"agents", byAgents, b.cfg.Agents}} {
+		if w.slots == 0 {
+			continue
+		}
+		made, err := worker.New(worker.Config{
+			Name: w.name, Runners: b.runners(w.at), Slots: w.slots, HeldBy: b.self.Incarnation,
+			Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild,
+		}, b.engine.Local())
+		if err != nil {
+			return err
+		}
+		b.workers = append(b.workers, made)
 	}
-	b.worker, err = worker.New(worker.Config{
-		Name: "in-process", Runners: b.runners(inBackend), Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
-		Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild,
-	}, b.engine.Local())
-	return err
+	return nil
 }
 
 // Run keeps everything running until ctx ends. The engine outlives workers and
@@ -364,10 +368,8 @@ func (b *Backend) Run(ctx context.Context) error {
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return b.server.Serve(ctx, b.listener) })
-	for _, w := range []*worker.Worker{b.worker, b.agents} {
-		if w != nil {
-			g.Go(func() error { return w.Run(ctx) })
-		}
+	for _, w := range b.workers {
+		g.Go(func() error { return w.Run(ctx) })
 	}
 	hook := &webhook{url: b.cfg.Webhook, runs: b.engine, changed: b.engine.Changed, log: b.Log}
 	g.Go(func() error { return hook.run(ctx) })

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/research"
@@ -54,6 +55,8 @@ type Config struct {
 
 	LogLevel slog.Level
 	LogJSON  bool
+
+	Effective []ktrdr.EffectiveSetting // every setting, and where it was given; for people
 }
 
 // ThreadStore says where checkpoints of programs that are not ours are kept.
@@ -70,20 +73,10 @@ const (
 )
 
 // Database returns the URL of the main store.
-func (c Config) Database() string {
-	if c.DB != "" {
-		return c.DB
-	}
-	return filepath.Join(c.Data, "ktrdr.db")
-}
+func (c Config) Database() string { return cmp.Or(c.DB, filepath.Join(c.Data, "ktrdr.db")) }
 
 // BlobRoot returns where blobs are kept.
-func (c Config) BlobRoot() string {
-	if c.Blobs != "" {
-		return c.Blobs
-	}
-	return filepath.Join(c.Data, "blobs")
-}
+func (c Config) BlobRoot() string { return cmp.Or(c.Blobs, filepath.Join(c.Data, "blobs")) }
 
 // engineSettings returns what the engine is to keep to.
 func (c Config) engineSettings() engine.Settings {

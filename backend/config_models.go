@@ -40,77 +40,46 @@ type Models struct {
 }
 
 // ownProviders are the providers that need no address.
-func ownProviders() (names []string) {
-	for _, f := range llm.Formats {
-		names = append(names, f.Name)
-	}
-	return names
+func ownProviders() []string {
+	return text.Map(llm.Formats, func(f llm.Format) string { return f.Name })
 }
 
-func keyNames() string {
-	var names []string
-	for _, provider := range append(ownProviders(), "name") {
-		names = append(names, keyName(provider))
-	}
-	return text.Join(names)
-}
+func keyNames() string { return text.Join(text.Map(append(ownProviders(), "name"), keyName)) }
 
 func (c *Config) modelSettings() []Setting {
 	return []Setting{
-		{
-			"models", "KTRDR_MODELS", "", "PROVIDER/MODEL,…", "", "language models in order of preference (default: none; keys: " + keyNames() + ")",
-			c.setModels,
-		},
-		{"model", "KTRDR_MODEL", "", "NAME", research.Builtin, "model of researches that name none", setText(&c.Models.Default)},
-		{
-			"providers", "KTRDR_PROVIDERS", "", "NAME=URL,…", "", "OpenAI-compatible servers, or other addresses of " +
-				text.List(ownProviders(), "and"), c.setProviders,
-		},
-		{
-			"model_prices", "KTRDR_MODEL_PRICES", "", "PROVIDER/MODEL=IN/OUT,…", "",
-			"US dollars per million input and output tokens; 0/0 for your own server", c.setPrices,
-		},
-		{"budget_daily_usd", "KTRDR_BUDGET_DAILY_USD", "", "USD", "5", "budget for models per day (UTC)", setMoney(&c.Models.Daily)},
-		{"budget_research_usd", "KTRDR_BUDGET_RESEARCH_USD", "", "USD", "1", "budget for models per research", setMoney(&c.Models.Research)},
-		{
-			"model_wait", "KTRDR_MODEL_WAIT", "", "bool", "false", "wait for a rate-limited model instead of falling back to the built-in designer",
-			setBool(&c.Models.Wait, true),
-		},
-		{
-			"model_timeout_seconds", "KTRDR_MODEL_TIMEOUT_SECONDS", "", "SECONDS", "120", "timeout of one call to a model",
-			setSeconds(&c.Models.Timeout),
-		},
-		{"retry.max_retries", "KTRDR_RETRY_MAX_RETRIES", "", "N", "4", "retries of one call to a model", c.setRetries},
-		{
-			"retry.first_delay_seconds", "KTRDR_RETRY_FIRST_DELAY_SECONDS", "", "SECONDS", "2", "delay before the first retry, doubled each time",
-			setSeconds(&c.Models.Retry.First),
-		},
-		{
-			"retry.max_delay_seconds", "KTRDR_RETRY_MAX_DELAY_SECONDS", "", "SECONDS", "60", "longest delay before a retry",
-			setSeconds(&c.Models.Retry.Most),
-		},
-		{"circuit_breaker.enabled", "CIRCUIT_BREAKER_ENABLED", "", "bool", "true", "circuit breakers on", setBool(&c.Models.NoBreakers, false)},
-		{
-			"circuit_breaker.failure_threshold", "CIRCUIT_BREAKER_FAILURE_THRESHOLD", "", "N", "5", "consecutive failures that open a breaker",
-			setCount(&c.Models.Breaker.FailureThreshold, 1, 1000),
-		},
-		{
-			"circuit_breaker.recovery_timeout_seconds", "CIRCUIT_BREAKER_RECOVERY_TIMEOUT_SECONDS", "", "SECONDS", "60",
-			"time before an open breaker lets a probe through", setSeconds(&c.Models.Breaker.Recovery),
-		},
-		{
-			"circuit_breaker.half_open_max_calls", "CIRCUIT_BREAKER_HALF_OPEN_MAX_CALLS", "", "N", "3",
-			"probes, one at a time, that must succeed to close a breaker", setCount(&c.Models.Breaker.Probes, 1, 1000),
-		},
-		{
-			"circuit_breaker.slow_call_seconds", "CIRCUIT_BREAKER_SLOW_CALL_SECONDS", "", "SECONDS", "60",
-			"duration from which a call is slow; 80 % slow calls open a breaker",
-			setSeconds(&c.Models.Breaker.SlowCall),
-		},
-		{
-			"circuit_breaker.require_human_reset", "CIRCUIT_BREAKER_REQUIRE_HUMAN_RESET", "", "bool", "false",
-			"only a person closes an open breaker", setBool(&c.Models.Breaker.RequireHuman, true),
-		},
+		setting("models", "KTRDR_MODELS", "", "PROVIDER/MODEL,…", "",
+			"language models in order of preference (default: none; keys: "+keyNames()+")", c.setModels),
+		setting("model", "KTRDR_MODEL", "", "NAME", research.Builtin, "model of researches that name none", setText(&c.Models.Default)),
+		setting("providers", "KTRDR_PROVIDERS", "", "NAME=URL,…", "",
+			"OpenAI-compatible servers, or other addresses of "+text.List(ownProviders(), "and"), c.setProviders),
+		setting("model_prices", "KTRDR_MODEL_PRICES", "", "PROVIDER/MODEL=IN/OUT,…", "",
+			"US dollars per million input and output tokens; 0/0 for your own server", c.setPrices),
+		setting("budget_daily_usd", "KTRDR_BUDGET_DAILY_USD", "", "USD", "5",
+			"budget for models per day (UTC)", setMoney(&c.Models.Daily)),
+		setting("budget_research_usd", "KTRDR_BUDGET_RESEARCH_USD", "", "USD", "1",
+			"budget for models per research", setMoney(&c.Models.Research)),
+		setting("model_wait", "KTRDR_MODEL_WAIT", "", "bool", "false",
+			"wait for a rate-limited model instead of falling back to the built-in designer", setBool(&c.Models.Wait, true)),
+		setting("model_timeout_seconds", "KTRDR_MODEL_TIMEOUT_SECONDS", "", "SECONDS", "120",
+			"timeout of one call to a model", setSeconds(&c.Models.Timeout)),
+		setting("retry.max_retries", "KTRDR_RETRY_MAX_RETRIES", "", "N", "4", "retries of one call to a model", c.setRetries),
+		setting("retry.first_delay_seconds", "KTRDR_RETRY_FIRST_DELAY_SECONDS", "", "SECONDS", "2",
+			"delay before the first retry, doubled each time", setSeconds(&c.Models.Retry.First)),
+		setting("retry.max_delay_seconds", "KTRDR_RETRY_MAX_DELAY_SECONDS", "", "SECONDS", "60",
+			"longest delay before a retry", setSeconds(&c.Models.Retry.Most)),
+		setting("circuit_breaker.enabled", "CIRCUIT_BREAKER_ENABLED", "", "bool", "true",
+			"circuit breakers on", setBool(&c.Models.NoBreakers, false)),
+		setting("circuit_breaker.failure_threshold", "CIRCUIT_BREAKER_FAILURE_THRESHOLD", "", "N", "5",
+			"consecutive failures that open a breaker", setCount(&c.Models.Breaker.FailureThreshold, 1, 1000)),
+		setting("circuit_breaker.recovery_timeout_seconds", "CIRCUIT_BREAKER_RECOVERY_TIMEOUT_SECONDS", "", "SECONDS", "60",
+			"time before an open breaker lets a probe through", setSeconds(&c.Models.Breaker.Recovery)),
+		setting("circuit_breaker.half_open_max_calls", "CIRCUIT_BREAKER_HALF_OPEN_MAX_CALLS", "", "N", "3",
+			"probes, one at a time, that must succeed to close a breaker", setCount(&c.Models.Breaker.Probes, 1, 1000)),
+		setting("circuit_breaker.slow_call_seconds", "CIRCUIT_BREAKER_SLOW_CALL_SECONDS", "", "SECONDS", "60",
+			"duration from which a call is slow; 80 % slow calls open a breaker", setSeconds(&c.Models.Breaker.SlowCall)),
+		setting("circuit_breaker.require_human_reset", "CIRCUIT_BREAKER_REQUIRE_HUMAN_RESET", "", "bool", "false",
+			"only a person closes an open breaker", setBool(&c.Models.Breaker.RequireHuman, true)),
 	}
 }
 
@@ -223,11 +192,8 @@ func keyName(provider string) string {
 
 // keys are those of all providers that have one.
 func (m Models) keys(getenv func(string) string) llm.Keys {
-	var all []ktrdr.Secret
-	for _, provider := range append(slices.Sorted(maps.Keys(m.Providers)), ownProviders()...) {
-		all = append(all, ktrdr.Secret(getenv(keyName(provider))))
-	}
-	return llm.NewKeys(all...)
+	all := append(slices.Sorted(maps.Keys(m.Providers)), ownProviders()...)
+	return llm.NewKeys(text.Map(all, func(provider string) ktrdr.Secret { return ktrdr.Secret(getenv(keyName(provider))) })...)
 }
 
 func (c *Config) setPrices(text string) error {

@@ -41,8 +41,9 @@ func configOf(t *testing.T, flags map[string]Given, e env, file string) (Config,
 	return configFrom(from)
 }
 
-// butModels leaves out the settings of models, which have their own tests.
-var butModels = cmpopts.IgnoreFields(Config{}, "Models")
+// butModels leaves out the settings of models, which have their own tests, and where
+// each setting was given.
+var butModels = cmpopts.IgnoreFields(Config{}, "Models", "Effective")
 
 func TestConfig_HasUsefulDefaults(t *testing.T) {
 	got, err := configOf(t, nil, nil, "")

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -111,9 +112,9 @@ func (m Models) open(getenv func(string) string) (all []llm.ChainModel, err erro
 				return nil, fmt.Errorf("provider %s, whose key is in %s: %w", at, keyName(at), err)
 			}
 		}
-		one := llm.ChainModel{Name: name, Provider: providers[at], ID: id, Tools: true, Cluster: m.cluster(at)}
-		one.Price = prices.Of(at, id)
-		all = append(all, one)
+		all = append(all, llm.ChainModel{
+			Name: name, Provider: providers[at], ID: id, Tools: true, Cluster: m.cluster(at), Price: prices.Of(at, id),
+		})
 	}
 	return all, nil
 }
@@ -268,11 +269,7 @@ func (l *modelWiring) Describe(chan<- *prometheus.Desc) {}
 func (l *modelWiring) Collect(ch chan<- prometheus.Metric) {
 	states := map[ktrdr.BreakerState]float64{ktrdr.BreakerHalfOpen: 1, ktrdr.BreakerOpen: 2}
 	for _, s := range l.registry.List() {
-		state := s.State
-		if s.Forced != "" {
-			state = s.Forced
-		}
-		ch <- prometheus.MustNewConstMetric(descBreaker, prometheus.GaugeValue, states[state], s.Name)
+		ch <- prometheus.MustNewConstMetric(descBreaker, prometheus.GaugeValue, states[cmp.Or(s.Forced, s.State)], s.Name)
 		ch <- prometheus.MustNewConstMetric(descRefusal, prometheus.CounterValue, float64(s.Refused), s.Name)
 	}
 	ch <- prometheus.MustNewConstMetric(descLevel, prometheus.GaugeValue, 1, string(l.level.Level()))

@@ -46,17 +46,24 @@ type outcomeCounter struct {
 }
 
 func (o *outcomeCounter) run(ctx context.Context) error {
-	tick := time.NewTicker(lookAgain)
-	defer tick.Stop()
-	for {
-		changed := o.events.Changed()
+	return onChange(ctx, o.events.Changed, lookAgain, func() {
 		if err := o.catchUp(ctx); err != nil && ctx.Err() == nil {
 			o.log.WarnContext(ctx, "the ends of researches cannot be read", "err", err)
 		}
+	})
+}
+
+// onChange looks when something has changed, and after a time at the latest, until ctx ends.
+func onChange(ctx context.Context, changed func() <-chan struct{}, latest time.Duration, look func()) error {
+	tick := time.NewTicker(latest)
+	defer tick.Stop()
+	for {
+		change := changed()
+		look()
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-changed:
+		case <-change:
 		case <-tick.C:
 		}
 	}

@@ -7,18 +7,11 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
-	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
-	"github.com/ktrdr/ktrdr/worker"
 )
-
-// queues are the lines that parents stand in.
-func (c Config) queues() []engine.Queue {
-	return []engine.Queue{{Name: research.QueueName, Limit: research.Limit(c.MaxResearches)}}
-}
 
 // inject says what is to go wrong with an operation; nil, which costs no look at
 // it, when nothing is.
@@ -31,14 +24,15 @@ func (c Config) inject() func(ktrdr.Operation) string {
 
 // researchDesk opens what turns goals into researches and tells of them.
 func (b *Backend) researchDesk() (_ httpapi.Research, err error) {
+	limit := research.Limit(b.cfg.MaxResearches)
 	b.research, err = research.NewDesk(research.DeskConfig{
-		Library: b.library, Blobs: b.blobs, Memory: b.engine, Operations: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
+		Library: b.library, Blobs: b.blobs, Memory: b.engine, Operations: b.engine, History: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
 		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates, Models: b.cfg.Models.Chain, DefaultModel: b.cfg.Models.Default,
 		Budget: b.budget, Costs: b.cfg.Costs, Instruments: b.instruments, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
 		Allows:    func() error { return b.models.level.Allows(resilience.NewResearch) },
-		HoldsAKey: b.cfg.Models.keys(b.Getenv).In,
+		HoldsAKey: b.cfg.Models.keys(b.Getenv).In, Limit: limit,
 	})
-	views := research.Views{Engine: b.engine, Limit: research.Limit(b.cfg.MaxResearches), Daily: b.cfg.Models.Daily, Calls: b.store}
+	views := research.Views{Engine: b.engine, Limit: limit, Daily: b.cfg.Models.Daily, Calls: b.store}
 	return researches{
 		b.research, views, report.NewReporter(b.engine, b.store),
 		agent.Conversations{Researches: views, Operations: b.engine, Journal: b.store},
@@ -99,16 +93,4 @@ func (b *Backend) budget(ctx context.Context) (usd float64, err error) {
 		return 0, err
 	}
 	return min(b.cfg.Models.Daily-spent.Today, b.cfg.Models.Research).USD(), nil
-}
-
-// makeAgents makes the worker that designs and assesses.
-func (b *Backend) makeAgents(context.Context) (err error) {
-	if b.cfg.Agents == 0 {
-		return nil
-	}
-	b.agents, err = worker.New(worker.Config{
-		Name: "agents", Runners: b.runners(byAgents), Slots: b.cfg.Agents, HeldBy: b.self.Incarnation,
-		Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild,
-	}, b.engine.Local())
-	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/internal/atomicfile"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
@@ -140,10 +141,7 @@ func beginRestore(cfg Config, left restoring) error {
 }
 
 func (r restoring) remove(dir string) error {
-	var all []string
-	for _, made := range r.Made {
-		all = append(all, filepath.Join(dir, made))
-	}
+	all := text.Map(r.Made, func(made string) string { return filepath.Join(dir, made) })
 	if r.Database != "" {
 		all = append(all, r.Database)
 	}
@@ -163,10 +161,10 @@ func undoRestore(dir string) error {
 	if err == nil {
 		err = left.remove(dir)
 	}
-	if err == nil {
-		err = endRestore(dir)
+	if err != nil {
+		return err
 	}
-	return err
+	return endRestore(dir)
 }
 
 // endRestore says that everything is there, or that nothing was changed.

@@ -6,11 +6,11 @@ import (
 	"math"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr/blob"
-	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/research"
@@ -61,22 +61,12 @@ func KernelNamed(name string) (neural.Kernel, error) {
 	return neural.KernelByName(name)
 }
 
-func kernelNames() string {
-	var names []string
-	for _, k := range neural.Kernels() {
-		names = append(names, k.Name())
-	}
-	return strings.Join(names, ", ")
-}
+func kernelNames() string { return text.Join(text.Map(neural.Kernels(), neural.Kernel.Name)) }
 
 func (c *Config) setHosts(text string) error {
-	for name := range strings.SplitSeq(text, ",") {
-		if name = strings.TrimSpace(name); strings.ContainsAny(name, "/ @*") {
-			return errors.New("must be names like lab.example or lab.example:8443, separated by commas")
-		}
-		if name != "" {
-			c.Hosts = append(c.Hosts, name)
-		}
+	c.Hosts = list(text)
+	if slices.ContainsFunc(c.Hosts, func(name string) bool { return strings.ContainsAny(name, "/ @*") }) {
+		return errors.New("must be names like lab.example or lab.example:8443, separated by commas")
 	}
 	return nil
 }
@@ -91,35 +81,21 @@ func (c *Config) setBlobs(text string) error {
 	return nil
 }
 
-func (c *Config) setThreads(text string) error {
-	switch text {
-	case ThreadsMemory, ThreadsSQLite, threadsPostgres:
-		c.Threads.Backend = text
+// setOneOf sets what a word that is one of the names means.
+func setOneOf(set func(word string), names ...string) func(string) error {
+	return func(text string) error {
+		if !slices.Contains(names, text) {
+			return noSuchValue(text, names...)
+		}
+		set(text)
 		return nil
 	}
-	return noSuchValue(text, ThreadsMemory, ThreadsSQLite, threadsPostgres)
-}
-
-func (c *Config) setAuth(text string) error {
-	if text != "token" && text != "none" {
-		return noSuchValue(text, "token", "none")
-	}
-	c.NoAuth = text == "none"
-	return nil
 }
 
 func (c *Config) setLevel(text string) error {
 	if c.LogLevel.UnmarshalText([]byte(text)) != nil {
 		return noSuchValue(text, "debug", "info", "warn", "error")
 	}
-	return nil
-}
-
-func (c *Config) setLogFormat(text string) error {
-	if text != "text" && text != "json" {
-		return noSuchValue(text, "text", "json")
-	}
-	c.LogJSON = text == "json"
 	return nil
 }
 
@@ -140,11 +116,6 @@ func noSuchValue(word string, names ...string) error {
 	return fmt.Errorf("there is no such value; %s", text.Choices(word, names))
 }
 
-func (c *Config) setCosts(text string) (err error) {
-	c.Costs, err = instrument.ParseTable(text)
-	return err
-}
-
 func (c *Config) setHoldout(text string) error {
 	share, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(share >= research.MinHoldout && share <= research.MaxHoldout) { // so that NaN is refused too
@@ -152,11 +123,6 @@ func (c *Config) setHoldout(text string) error {
 	}
 	c.Holdout = share
 	return nil
-}
-
-func (c *Config) setInject(text string) (err error) {
-	c.Injections, err = research.ParseInjections(text)
-	return err
 }
 
 func (c *Config) setMaxConnections(text string) error {

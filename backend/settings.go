@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -24,6 +27,10 @@ type Setting struct {
 	set     func(text string) error
 }
 
+func setting(key, env, flag, kind, usual, help string, set func(string) error) Setting {
+	return Setting{key, env, flag, kind, usual, help, set}
+}
+
 // Settings are all settings of a backend.
 func Settings() []Setting { return new(Config).settings() }
 
@@ -31,99 +38,72 @@ func (c *Config) settings() []Setting { return append(c.ownSettings(), c.modelSe
 
 func (c *Config) ownSettings() []Setting {
 	return []Setting{
-		{"addr", "KTRDR_ADDR", "addr", "HOST:PORT", "127.0.0.1:8000", "address to listen on", c.setAddr},
-		{"data", "KTRDR_DATA", "data", "DIR", "", "data folder (default: ktrdr in the user's data directory)", setText(&c.Data)},
-		{"db", "KTRDR_DB", "db", "URL", "", "database: a SQLite file or postgres://… (default: DATA/ktrdr.db)", c.setDB},
-		{"workers", "KTRDR_WORKERS", "workers", "N", "2", "compute workers inside this process", setCount(&c.Workers, 0, maxWorkers)},
-		{
-			"agents", "KTRDR_AGENTS", "agents", "N", "2", "designs and assessments at once inside this process; 0: another backend does them",
-			setCount(&c.Agents, 0, maxWorkers),
-		},
-		{
-			"max_researches", "KTRDR_MAX_RESEARCHES", "", "N", "", "researches active at once (default: slots that train + slots that backtest + 1)",
-			setCount(&c.MaxResearches, 1, maxWorkers),
-		},
-		{
-			"costs", "KTRDR_COSTS", "", "SYMBOL=C/S/S,…", "",
+		setting("addr", "KTRDR_ADDR", "addr", "HOST:PORT", "127.0.0.1:8000", "address to listen on", c.setAddr),
+		setting("data", "KTRDR_DATA", "data", "DIR", "", "data folder (default: ktrdr in the user's data directory)", setText(&c.Data)),
+		setting("db", "KTRDR_DB", "db", "URL", "", "database: a SQLite file or postgres://… (default: DATA/ktrdr.db)", c.setDB),
+		setting("workers", "KTRDR_WORKERS", "workers", "N", "2",
+			"compute workers inside this process", setCount(&c.Workers, 0, maxWorkers)),
+		setting("agents", "KTRDR_AGENTS", "agents", "N", "2",
+			"designs and assessments at once inside this process; 0: another backend does them", setCount(&c.Agents, 0, maxWorkers)),
+		setting("max_researches", "KTRDR_MAX_RESEARCHES", "", "N", "",
+			"researches active at once (default: slots that train + slots that backtest + 1)", setCount(&c.MaxResearches, 1, maxWorkers)),
+		setting("costs", "KTRDR_COSTS", "", "SYMBOL=C/S/S,…", "",
 			"cost floors of researches in basis points, commission/slippage/spread, such as EURUSD=0.5/0.5/1,*=5/5/0; instruments.yaml wins",
-			c.setCosts,
-		},
-		{"holdout", "KTRDR_HOLDOUT", "", "SHARE", "0.2", "share of the bars, at their end, that is the holdout of a new market", c.setHoldout},
-		{"generation", "KTRDR_GENERATION", "", "N", "8", "researches in a generation", setCount(&c.Generation, 1, research.MaxGeneration)},
-		{
-			"inject", "KTRDR_INJECT", "", "ACTION:PHASE:TEXT,…", "", "failures on purpose, to test recovery, such as fail:training:INJECT_FAILURE",
-			c.setInject,
-		},
-		{"webhook", "KTRDR_WEBHOOK", "", "URL", "", "URL that gets a POST for each run that has ended", c.setWebhook},
-		{
-			"kernel", "KTRDR_KERNEL", "", "NAME", "", "arithmetic of networks: " + kernelNames() + " (default: the fastest of this CPU)",
-			c.setKernel,
-		},
-		{"auth", "KTRDR_AUTH", "", "token|none", "token", "none: no token needed; only on a loopback address", c.setAuth},
-		{"hosts", "KTRDR_HOSTS", "", "NAME,…", "", "host names, besides loopback, under which the API may be called", c.setHosts},
-		{
-			"max_connections", "KTRDR_MAX_CONNECTIONS", "", "N", "",
+			setParsed(&c.Costs, instrument.ParseTable)),
+		setting("holdout", "KTRDR_HOLDOUT", "", "SHARE", "0.2",
+			"share of the bars, at their end, that is the holdout of a new market", c.setHoldout),
+		setting("generation", "KTRDR_GENERATION", "", "N", "8",
+			"researches in a generation", setCount(&c.Generation, 1, research.MaxGeneration)),
+		setting("inject", "KTRDR_INJECT", "", "ACTION:PHASE:TEXT,…", "",
+			"failures on purpose, to test recovery, such as fail:training:INJECT_FAILURE",
+			setParsed(&c.Injections, research.ParseInjections)),
+		setting("webhook", "KTRDR_WEBHOOK", "", "URL", "", "URL that gets a POST for each run that has ended", c.setWebhook),
+		setting("kernel", "KTRDR_KERNEL", "", "NAME", "",
+			"arithmetic of networks: "+kernelNames()+" (default: the fastest of this CPU)", c.setKernel),
+		setting("auth", "KTRDR_AUTH", "", "token|none", "token",
+			"none: no token needed; only on a loopback address",
+			setOneOf(func(word string) { c.NoAuth = word == "none" }, "token", "none")),
+		setting("hosts", "KTRDR_HOSTS", "", "NAME,…", "",
+			"host names, besides loopback, under which the API may be called", c.setHosts),
+		setting("max_connections", "KTRDR_MAX_CONNECTIONS", "", "N", "",
 			"connections open at once, a quarter of them for workers only (default: half of the descriptor limit, at most 16384)",
-			c.setMaxConnections,
-		},
-		{"tls_cert", "KTRDR_TLS_CERT", "tls-cert", "FILE", "", "certificate, PEM", setText(&c.TLSCert)},
-		{"tls_key", "KTRDR_TLS_KEY", "tls-key", "FILE", "", "private key of the certificate, PEM", setText(&c.TLSKey)},
-		{
-			"tls_terminated_upstream", "KTRDR_TLS_TERMINATED_UPSTREAM", "tls-terminated-upstream", "bool", "false", "a proxy in front speaks TLS",
-			setBool(&c.TLSUpstream, true),
-		},
-		{"log_level", "KTRDR_LOG_LEVEL", "log-level", "LEVEL", "info", "debug, info, warn or error", c.setLevel},
-		{"log_format", "KTRDR_LOG_FORMAT", "log-format", "FORMAT", "text", "text or json", c.setLogFormat},
-		{
-			"restart_policy", "RESTART_POLICY", "", "resume|fail", "resume", "work that a dead backend ran itself: resume it, or leave it FAILED",
-			setText((*string)(&c.Engine.RestartPolicy)),
-		},
-		{
-			"auto_resume", "AUTO_RESUME", "", "bool", "true", "resume trainings and backtests of a research whose worker died",
-			setBool(&c.Engine.NoAutoResume, false),
-		},
-		{
-			"orphan_timeout_seconds", "ORPHAN_TIMEOUT_SECONDS", "", "SECONDS", "60",
-			"seconds without a heartbeat after which a worker counts as dead",
-			setSeconds(&c.Engine.OrphanTimeout),
-		},
-		{
-			"orphan_check_interval_seconds", "ORPHAN_CHECK_INTERVAL_SECONDS", "", "SECONDS", "15", "time between two checks of the orphan detector",
-			setSeconds(&c.Engine.CheckInterval),
-		},
-		{
-			"heartbeat_interval_seconds", "HEARTBEAT_INTERVAL_SECONDS", "", "SECONDS", "",
-			"time between heartbeats (default: a sixth of the timeout, at most 10)",
-			setSeconds(&c.Engine.HeartbeatInterval),
-		},
-		{"checkpoint_dir", "CHECKPOINT_DIR", "", "DIR|s3://…", "", "where blobs are stored (default: DATA/blobs)", c.setBlobs},
-		{
-			"checkpoint_retention_days", "CHECKPOINT_RETENTION_DAYS", "", "DAYS", "30", "age at which checkpoints are deleted",
-			setDays(&c.Engine.Retention),
-		},
-		{"event_retention_days", "EVENT_RETENTION_DAYS", "", "DAYS", "90", "age at which events are deleted", setDays(&c.Engine.EventRetention)},
-		{
-			"compact", "KTRDR_COMPACT", "", "bool", "true",
+			c.setMaxConnections),
+		setting("tls_cert", "KTRDR_TLS_CERT", "tls-cert", "FILE", "", "certificate, PEM", setText(&c.TLSCert)),
+		setting("tls_key", "KTRDR_TLS_KEY", "tls-key", "FILE", "", "private key of the certificate, PEM", setText(&c.TLSKey)),
+		setting("tls_terminated_upstream", "KTRDR_TLS_TERMINATED_UPSTREAM", "tls-terminated-upstream", "bool", "false",
+			"a proxy in front speaks TLS", setBool(&c.TLSUpstream, true)),
+		setting("log_level", "KTRDR_LOG_LEVEL", "log-level", "LEVEL", "info", "debug, info, warn or error", c.setLevel),
+		setting("log_format", "KTRDR_LOG_FORMAT", "log-format", "FORMAT", "text",
+			"text or json", setOneOf(func(word string) { c.LogJSON = word == "json" }, "text", "json")),
+		setting("restart_policy", "RESTART_POLICY", "", "resume|fail", "resume",
+			"work that a dead backend ran itself: resume it, or leave it FAILED", setText((*string)(&c.Engine.RestartPolicy))),
+		setting("auto_resume", "AUTO_RESUME", "", "bool", "true",
+			"resume trainings and backtests of a research whose worker died", setBool(&c.Engine.NoAutoResume, false)),
+		setting("orphan_timeout_seconds", "ORPHAN_TIMEOUT_SECONDS", "", "SECONDS", "60",
+			"seconds without a heartbeat after which a worker counts as dead", setSeconds(&c.Engine.OrphanTimeout)),
+		setting("orphan_check_interval_seconds", "ORPHAN_CHECK_INTERVAL_SECONDS", "", "SECONDS", "15",
+			"time between two checks of the orphan detector", setSeconds(&c.Engine.CheckInterval)),
+		setting("heartbeat_interval_seconds", "HEARTBEAT_INTERVAL_SECONDS", "", "SECONDS", "",
+			"time between heartbeats (default: a sixth of the timeout, at most 10)", setSeconds(&c.Engine.HeartbeatInterval)),
+		setting("checkpoint_dir", "CHECKPOINT_DIR", "", "DIR|s3://…", "", "where blobs are stored (default: DATA/blobs)", c.setBlobs),
+		setting("checkpoint_retention_days", "CHECKPOINT_RETENTION_DAYS", "", "DAYS", "30",
+			"age at which checkpoints are deleted", setParsed(&c.Engine.Retention, Days)),
+		setting("event_retention_days", "EVENT_RETENTION_DAYS", "", "DAYS", "90",
+			"age at which events are deleted", setParsed(&c.Engine.EventRetention, Days)),
+		setting("compact", "KTRDR_COMPACT", "", "bool", "true",
 			"researches that are neither finalists nor pinned keep only figures; files are computed again on demand",
-			setBool(&c.Engine.NoCompaction, false),
-		},
-		{"disk_reserve_mb", "KTRDR_DISK_RESERVE_MB", "", "MB", "1024", "free disk below which new work is refused; 0: no reserve", c.setReserve},
-		{
-			"checkpointing.backend", "CHECKPOINTING_BACKEND", "", "NAME", "",
-			"store of /threads: memory, sqlite or postgres (default: the main store)", c.setThreads,
-		},
-		{
-			"checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "",
-			"database of the checkpointing backend: a file or a URL", setText(&c.Threads.Path),
-		},
-		{
-			"checkpointing.auto_checkpoint", "AUTO_CHECKPOINT", "", "bool", "true", "checkpoint periodically by time",
-			setBool(&c.NoAutoCheckpoint, false),
-		},
-		{
-			"checkpointing.checkpoint_interval_seconds", "CHECKPOINT_INTERVAL_SECONDS", "", "SECONDS", "300", "time between periodic checkpoints",
-			setSeconds(&c.CheckpointEvery),
-		},
+			setBool(&c.Engine.NoCompaction, false)),
+		setting("disk_reserve_mb", "KTRDR_DISK_RESERVE_MB", "", "MB", "1024",
+			"free disk below which new work is refused; 0: no reserve", c.setReserve),
+		setting("checkpointing.backend", "CHECKPOINTING_BACKEND", "", "NAME", "",
+			"store of /threads: memory, sqlite or postgres (default: the main store)",
+			setOneOf(func(word string) { c.Threads.Backend = word }, ThreadsMemory, ThreadsSQLite, threadsPostgres)),
+		setting("checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "",
+			"database of the checkpointing backend: a file or a URL", setText(&c.Threads.Path)),
+		setting("checkpointing.auto_checkpoint", "AUTO_CHECKPOINT", "", "bool", "true",
+			"checkpoint periodically by time", setBool(&c.NoAutoCheckpoint, false)),
+		setting("checkpointing.checkpoint_interval_seconds", "CHECKPOINT_INTERVAL_SECONDS", "", "SECONDS", "300",
+			"time between periodic checkpoints", setSeconds(&c.CheckpointEvery)),
 	}
 }
 
@@ -141,15 +121,26 @@ func (g Given) shown() string {
 	return g.Text
 }
 
+// effective is the setting as it may be shown.
+func (s Setting) effective(g Given, given bool) ktrdr.EffectiveSetting {
+	e := ktrdr.EffectiveSetting{
+		Key: s.Key, Env: s.Env, Flag: s.Flag, Value: s.Default, From: "default", Default: s.Default, Help: s.Help,
+	}
+	if given {
+		e.Value, e.From, e.Changed = g.shown(), g.Where, strings.TrimSpace(g.Text) != s.Default
+	}
+	if text := strings.ToLower(e.Value); strings.Contains(text, "password") || strings.Contains(text, "secret") || strings.Contains(text, "@") {
+		e.Value = "…"
+	}
+	return e
+}
+
 // ReadConfig puts together what flags, the environment and a configuration file
 // give. Flags win over the environment, and the environment over the file. Flags
 // are by the key of their setting.
 func ReadConfig(flags map[string]Given, file string, getenv func(string) string) (Config, error) {
 	from := sources{flags: flags, env: fromEnv(getenv)}
-	if file == "" {
-		file = getenv("KTRDR_CONFIG")
-	}
-	if file != "" {
+	if file = cmp.Or(file, getenv("KTRDR_CONFIG")); file != "" {
 		var err error
 		if from.file, err = fromFile(file); err != nil {
 			return Config{}, err
@@ -204,6 +195,7 @@ func configFrom(from sources) (Config, error) {
 	)
 	for _, s := range c.settings() {
 		g, ok := from.find(s.Key)
+		c.Effective = append(c.Effective, s.effective(g, ok))
 		if !ok {
 			if s.Default == "" {
 				continue
@@ -270,9 +262,9 @@ func positive(text string, unit, most time.Duration) (time.Duration, error) {
 }
 
 func setSeconds(to *time.Duration) func(string) error {
-	return func(text string) (err error) { *to, err = positive(text, time.Second, year); return err }
+	return setParsed(to, func(text string) (time.Duration, error) { return positive(text, time.Second, year) })
 }
 
-func setDays(to *time.Duration) func(string) error {
-	return func(text string) (err error) { *to, err = Days(text); return err }
+func setParsed[T any](to *T, parse func(string) (T, error)) func(string) error {
+	return func(text string) (err error) { *to, err = parse(text); return err }
 }

@@ -31,10 +31,8 @@ func OpenStorage(ctx context.Context, cfg Config) (Storage, error) {
 	if err := RefuseRestoring(cfg.Data); err != nil {
 		return Storage{}, err
 	}
-	if file, ok := SQLiteFile(cfg.Database()); ok {
-		if NoFile(file) {
-			return Storage{}, fmt.Errorf("there is no database at %s: name the folder with --data, or start a backend with `ktrdr serve`", file)
-		}
+	if file, ok := SQLiteFile(cfg.Database()); ok && NoFile(file) {
+		return Storage{}, fmt.Errorf("there is no database at %s: name the folder with --data, or start a backend with `ktrdr serve`", file)
 	}
 	return MakeStorage(ctx, cfg)
 }

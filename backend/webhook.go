@@ -91,20 +91,11 @@ func (h *webhook) run(ctx context.Context) error {
 	if h.url == "" {
 		return nil
 	}
-	tick := time.NewTicker(hookLook)
-	defer tick.Stop()
-	for {
-		changed := h.changed()
+	return onChange(ctx, h.changed, hookLook, func() {
 		if err := h.tellAll(ctx); err != nil && ctx.Err() == nil {
 			h.log.WarnContext(ctx, "runs that ended cannot be read for the webhook", "err", err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-		case <-tick.C:
-		}
-	}
+	})
 }
 
 func (h *webhook) tellAll(ctx context.Context) error {

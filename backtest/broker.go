@@ -78,27 +78,18 @@ func (e *engine) quantity(price float64) float64 {
 // would be used up, if that comes first: a broker does not wait for the close.
 func (h *Holding) protect(c Config, cash float64) {
 	ruin := -cash / h.Units // cash + units × ruin = 0; below zero for a long that was paid in full
-	if h.Units > 0 {
-		h.Stop, h.Target = 0, math.Inf(1)
-		if c.StopLoss > 0 {
-			h.Stop = float64(h.Price * (1 - c.StopLoss))
-		}
-		if c.TakeProfit > 0 {
-			h.Target = float64(h.Price * (1 + c.TakeProfit))
-		}
-		if ruin > h.Stop {
-			h.Stop, h.Ruin = ruin, true
-		}
-		return
+	side, long := 1.0, h.Units > 0
+	h.Stop, h.Target = 0, math.Inf(1)
+	if !long {
+		side, h.Stop, h.Target = -1, math.Inf(1), 0
 	}
-	h.Stop, h.Target = math.Inf(1), 0
 	if c.StopLoss > 0 {
-		h.Stop = float64(h.Price * (1 + c.StopLoss))
+		h.Stop = float64(h.Price * (1 - float64(side*c.StopLoss)))
 	}
 	if c.TakeProfit > 0 {
-		h.Target = float64(h.Price * (1 - c.TakeProfit))
+		h.Target = float64(h.Price * (1 + float64(side*c.TakeProfit)))
 	}
-	if ruin < h.Stop {
+	if long && ruin > h.Stop || !long && ruin < h.Stop {
 		h.Stop, h.Ruin = ruin, true
 	}
 }

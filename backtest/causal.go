@@ -6,8 +6,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// LookAheadError says that something known at a bar changed when only later
-// bars did.
+// LookAheadError says that something known at a bar changed when only later bars did.
 type LookAheadError struct {
 	Bar    int    // where the change shows
 	Cut    int    // the first bar that was changed
@@ -21,13 +20,12 @@ func (e *LookAheadError) Error() string {
 }
 
 // CheckFills holds a whole run, decider and engine together, to the order of
-// things within a bar. For each cut it leaves the open of that bar as it was
-// and changes what follows. Equity before the cut, trades that were closed
-// before it, and every entry up to that open must stay: a fill at a price of the
-// bar that decided it, or an order that knew how its bar would close, does
-// not. The fills of some of the run's own trades are cuts too, since elsewhere
-// such a thing may not show. It returns a *LookAheadError for the first change
-// found.
+// things within a bar. For each cut it leaves the open of that bar as it was and
+// changes what follows. Equity before the cut, trades that were closed before it,
+// and every entry up to that open must stay: a fill at a price of the bar that
+// decided it, or an order that knew how its bar would close, does not. The fills
+// of some of the run's own trades are cuts too, since elsewhere such a thing may
+// not show. It returns a *LookAheadError for the first change found.
 func CheckFills(run func(*market.Bars) (*Result, error), bars *market.Bars, cuts []int) error {
 	want, err := run(bars)
 	if err != nil {
@@ -70,8 +68,7 @@ func fillCuts(trades []Trade, bars int) []int {
 	return cuts
 }
 
-// compareRuns returns the first difference that a change after the open of
-// bar cut cannot have made.
+// compareRuns returns the first difference that a change after the open of bar cut cannot have made.
 func compareRuns(want, got *Result, cut int) *LookAheadError {
 	for i := range min(cut, len(want.Equity)) {
 		if i >= len(got.Equity) || got.Equity[i] != want.Equity[i] {
@@ -133,8 +130,7 @@ type future struct {
 
 var futures = []future{{"removed", 0}, {"a third higher", 4.0 / 3}, {"a third lower", 2.0 / 3}}
 
-// change gives the series another future from the open of bar cut on, which
-// stays.
+// change gives the series another future from the open of bar cut on, which stays.
 func (f future) change(b *market.Bars, cut int) *market.Bars {
 	if f.scale == 0 {
 		return b.Slice(0, cut+1)

@@ -32,8 +32,7 @@ func (r *Result) Encode() ([]byte, error) {
 // sizeOf is about the size of a file with that number of bars and trades.
 func sizeOf(bars, trades int) int { return 20*bars + 98*trades + 4096 }
 
-// Decode reads what Encode wrote. Anything else is ErrCorrupt; what it accepts
-// encodes to the same bytes again.
+// Decode reads what Encode wrote. Anything else is ErrCorrupt; what it accepts encodes to the same bytes again.
 func Decode(b []byte) (*Result, error) {
 	rd := newReader(b, kindResult)
 	r := &Result{}

@@ -99,8 +99,7 @@ func (w *writer) finish() []byte {
 	return append(w.b, sum[:]...)
 }
 
-// reader takes the columns out again in the same order. The first error
-// stays, and later columns are empty.
+// reader takes the columns out again in the same order. The first error stays, and later columns are empty.
 type reader struct {
 	b       []byte // what is left
 	columns uint32 // how many

@@ -28,9 +28,8 @@ type Config struct {
 	AllowShort bool `json:"allow_short"` // Sell opens a short; without it Sell only closes a long
 	Flip       bool `json:"flip"`        // an opposite signal closes and reverses at the same open; without it, it only closes
 
-	// MinSeparation holds every signal of a bar that opens sooner than this
-	// after the bar of the last fill, exits included; stops and targets do not
-	// wait. Whole seconds.
+	// MinSeparation holds every signal of a bar that opens sooner than this after the bar
+	// of the last fill, exits included; stops and targets do not wait. Whole seconds.
 	MinSeparation time.Duration `json:"-"`
 
 	// StartBar is the first bar whose signal counts. The figures begin there
@@ -75,8 +74,7 @@ func (c Config) Validate() error {
 	return err
 }
 
-// validate expects the defaults filled in. Comparisons are written so that a
-// NaN fails them.
+// validate expects the defaults filled in. Comparisons are written so that a NaN fails them.
 func (c Config) validate() error {
 	var wrong []string
 	check := func(ok bool, format string, args ...any) {
@@ -119,8 +117,7 @@ func (c Config) validate() error {
 // friction is what a fill pays beside the commission, as a rate of the price.
 func (c Config) friction() float64 { return c.Slippage + float64(c.Spread/2) }
 
-// plain has the fields of Config without its methods, so that encoding it
-// does not come back here.
+// plain has the fields of Config without its methods, so that encoding it does not come back here.
 type plain Config
 
 type configWire struct {
@@ -148,4 +145,12 @@ func (c *Config) UnmarshalJSON(b []byte) error {
 	*c = Config(p)
 	c.MinSeparation = time.Duration(w.MinSeparation) * time.Second
 	return nil
+}
+
+// Overrides are what a backtest may be asked to do otherwise than its strategy says. nil leaves the strategy's.
+type Overrides struct {
+	InitialCapital *float64 `json:"initial_capital,omitempty"`
+	Commission     *float64 `json:"commission,omitempty"`
+	Slippage       *float64 `json:"slippage,omitempty"`
+	Spread         *float64 `json:"spread,omitempty"`
 }

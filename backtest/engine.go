@@ -231,9 +231,8 @@ func (e *engine) short() {
 	h.Low, h.High, e.i = lo, hi, e.until
 }
 
-// decide makes the signal of the bar just marked an order, unless the last
-// fill is too near. The phases ask only about signals that would change the
-// position.
+// decide makes the signal of the bar just marked an order, unless the last fill
+// is too near. The phases ask only about signals that would change the position.
 func (e *engine) decide(s Signal) {
 	if e.LastFill >= 0 && e.time[e.i-1]-e.time[e.LastFill] < e.separation {
 		return

@@ -17,17 +17,15 @@ import (
 //	account 2   ──●─────●──●──●──●──▶
 //	Sum           ●──●──●──●──●──●──▶   the union of the bar times
 //
-// An account without a bar at a time keeps its last equity. The portfolio is
-// judged on the sum.
+// An account without a bar at a time keeps its last equity. The portfolio is judged on the sum.
 type Portfolio struct {
 	Timeframe market.Timeframe
 	Accounts  []Account
 
-	// Sum has the union of the accounts' bar times, the sum of their equities and
-	// all their trades. The bars of its trades count in the union. Its Config has
-	// the whole capital and the costs of the dearest account. It has no Position:
-	// units of different symbols do not add up. Of one account it is the account's
-	// own result.
+	// Sum has the union of the accounts' bar times, the sum of their equities and all
+	// their trades. The bars of its trades count in the union. Its Config has the
+	// whole capital and the costs of the dearest account. It has no Position: units of
+	// different symbols do not add up. Of one account it is the account's own result.
 	Sum *Result
 }
 

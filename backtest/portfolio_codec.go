@@ -64,8 +64,7 @@ func (p *Portfolio) Hash() ([sha256.Size]byte, error) {
 }
 
 // DecodePortfolio reads what Portfolio.Encode wrote. The file of one account names
-// neither its symbol nor its timeframe: both are empty then. Anything else is
-// ErrCorrupt.
+// neither its symbol nor its timeframe: both are empty then. Anything else is ErrCorrupt.
 func DecodePortfolio(b []byte) (*Portfolio, error) {
 	if len(b) < fileHead || binary.LittleEndian.Uint32(b[len(magic):]) != kindPortfolio {
 		r, err := Decode(b)

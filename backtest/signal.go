@@ -27,10 +27,9 @@ type Decision struct {
 }
 
 // FromProbabilities makes one signal of each row of p, which holds as many
-// probabilities as there are classes: the most likely class's, the first of
-// equals, unless its probability is below the threshold. The confidence is
-// that probability. A row that holds a NaN, as a bar without features has, is
-// a Hold of confidence 0.
+// probabilities as there are classes: the most likely class's, the first of equals,
+// unless its probability is below the threshold. The confidence is that probability.
+// A row that holds a NaN, as a bar without features has, is a Hold of confidence 0.
 func FromProbabilities(p []float32, d Decision) ([]Signal, []float32, error) {
 	classes := d.Classes
 	if classes == nil {

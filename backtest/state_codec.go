@@ -90,8 +90,7 @@ func (st *RunState) setInts(v []int64) error {
 	return nil
 }
 
-// check holds a state that was read to what Run could have left. The stop and
-// the target may be infinite.
+// check holds a state that was read to what Run could have left. The stop and the target may be infinite.
 func (st *RunState) check() error {
 	if st.Config == (Config{}) {
 		if st.Bar != 0 || len(st.Trades) != 0 || st.Ruined {

@@ -56,9 +56,8 @@ func extreme(a tally) *float64 {
 	return num.Finite(a.extreme)
 }
 
-// tradeTStat asks whether the mean net return of a trade on its entry value
-// differs from zero. Returns, not money: a growing account would weigh its
-// last trades most.
+// tradeTStat asks whether the mean net return of a trade on its entry value differs
+// from zero. Returns, not money: a growing account would weigh its last trades most.
 func tradeTStat(trades []Trade) *float64 {
 	if len(trades) < 2 {
 		return nil

@@ -1,11 +1,10 @@
 // Package blob keeps immutable bytes under their sha256: in a directory or in
 // an S3-compatible bucket, behind one contract.
 //
-// A blob is written once and never changed, so that nothing here needs a lock:
-// two writers of one name write the same bytes, and a reader sees all of them
-// or none. Rows that name a blob are written after it is durable; a blob that
-// no row names is garbage, which Collect removes in two steps with a grace
-// between them:
+// A blob is written once and never changed, so that nothing here needs a lock: two writers of one
+// name write the same bytes, and a reader sees all of them or none. Rows that name a blob are
+// written after it is durable; a blob that no row names is garbage, which Collect removes in two
+// steps with a grace between them:
 //
 //	Put ──▶ live ──Trash──▶ trash ──Purge──▶ gone
 //	         ▲  unnamed and   │  unnamed still, a
@@ -13,8 +12,7 @@
 //	         │  the grace     │
 //	         └─Put·Open·Stat──┘
 //
-// Names are the same everywhere, so that a directory may be copied into a
-// bucket and back:
+// Names are the same everywhere, so that a directory may be copied into a bucket and back:
 //
 //	ab/cd/abcd…           a live blob
 //	trash/ab/cd/abcd….ms  a trashed one, and when it was trashed
@@ -40,15 +38,13 @@ import (
 // DefaultMaxSize is the largest blob accepted unless a Config says otherwise.
 const DefaultMaxSize = 2 << 30
 
-// Store is what a directory and a bucket both are: the domain's contract and
-// what collecting garbage needs. Open and Stat of a trashed blob bring it back;
-// so does Put. Put always writes: the caller has the bytes, and writing them again
-// refreshes the blob's age and repairs a damaged one.
+// Store is what a directory and a bucket both are: the domain's contract and what collecting
+// garbage needs. Open and Stat of a trashed blob bring it back; so does Put. Put always writes: the
+// caller has the bytes, and writing them again refreshes the blob's age and repairs a damaged one.
 type Store interface {
 	ktrdr.Blobs
 
-	// Trash puts a blob aside, marked with the instant of trashing. A missing
-	// blob is no error.
+	// Trash puts a blob aside, marked with the instant of trashing. A missing blob is no error.
 	Trash(ctx context.Context, h ktrdr.Hash, at time.Time) error
 
 	// Trashed yields what was put aside. A blob may have been trashed, put

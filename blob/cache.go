@@ -16,8 +16,7 @@ import (
 // DefaultCacheSize is how much a cache keeps unless its config says otherwise.
 const DefaultCacheSize = 10 << 30
 
-// Fetch gets a blob from where it really lives. The cache verifies what it
-// returns.
+// Fetch gets a blob from where it really lives. The cache verifies what it returns.
 type Fetch func(ctx context.Context, h ktrdr.Hash) (io.ReadCloser, error)
 
 // CacheConfig is how a cache is kept.
@@ -26,9 +25,8 @@ type CacheConfig struct {
 	MaxSize  int64 // largest blob accepted; 0 means DefaultMaxSize
 }
 
-// Cache keeps blobs near a worker, in a directory that several processes may
-// share. It may drop any of them at any time: it must not be the only place
-// where something is.
+// Cache keeps blobs near a worker, in a directory that several processes may share. It may drop any
+// of them at any time: it must not be the only place where something is.
 type Cache struct {
 	dir      *Dir
 	fetch    Fetch
@@ -169,8 +167,7 @@ func (c *Cache) evictIfFull(ctx context.Context) error {
 	return c.evict(ctx)
 }
 
-// evict counts what is really there and deletes the least recently used until
-// the rest fits.
+// evict counts what is really there and deletes the least recently used until the rest fits.
 func (c *Cache) evict(ctx context.Context) error {
 	var all []ktrdr.BlobInfo
 	var used int64

@@ -24,10 +24,9 @@ func (r CheckReport) OK() bool {
 	return len(r.Missing) == 0 && len(r.WrongSize) == 0 && len(r.Corrupt) == 0
 }
 
-// Check compares rows and blobs both ways; a deep one also reads every blob to
-// its end. It changes nothing but that a trashed blob which a row names is
-// brought back. The error is for what kept it from looking: what it found is in
-// the report.
+// Check compares rows and blobs both ways; a deep one also reads every blob to its end. It changes
+// nothing but that a trashed blob which a row names is brought back. The error is for what kept it
+// from looking: what it found is in the report.
 func Check(ctx context.Context, s Store, refs iter.Seq2[ktrdr.BlobRef, error], deep bool) (CheckReport, error) {
 	c := checker{store: s, deep: deep, seen: make(map[ktrdr.Hash]verdict)}
 	for ref, err := range refs {
@@ -88,8 +87,7 @@ func (c *checker) row(ctx context.Context, ref ktrdr.BlobRef) error {
 	return nil
 }
 
-// unnamed checks a blob without a row. That it goes while we look is its
-// collector's right.
+// unnamed checks a blob without a row. That it goes while we look is its collector's right.
 func (c *checker) unnamed(ctx context.Context, info ktrdr.BlobInfo) error {
 	c.report.Unreferenced = append(c.report.Unreferenced, info)
 	c.report.Checked++

@@ -13,9 +13,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// maxFailures is how many blobs a pass may fail on before it gives up: one bad
-// file must not keep the rest from being collected, a dead disk must not be
-// asked a million times.
+// maxFailures is how many blobs a pass may fail on before it gives up: one bad file must not keep
+// the rest from being collected, a dead disk must not be asked a million times.
 const maxFailures = 10
 
 // Collected is what a pass of Collect did.
@@ -26,20 +25,17 @@ type Collected struct {
 	Bytes    int64 // of those deleted
 }
 
-// Collect removes blobs that no row names, in two steps a grace apart: a pass
-// trashes those older than the grace, and a pass at least a grace later deletes
-// those that are still in the trash. Between the two, a blob that is read or that
-// a row names is brought back.
+// Collect removes blobs that no row names, in two steps a grace apart: a pass trashes those older
+// than the grace, and a pass at least a grace later deletes those that are still in the trash.
+// Between the two, a blob that is read or that a row names is brought back.
 //
-// It is safe beside writers and beside other collectors as long as a row
-// follows its blob's Put or Stat within the grace: from the instant of
-// trashing, a blob is readable for a whole grace, and then the rows are read
-// once more before it goes. refs yields every row's reference at the time it is
-// ranged over. now is the present; the grace must dwarf what the clocks of the
-// collectors and of the store differ by.
+// It is safe beside writers and beside other collectors as long as a row follows its blob's Put or
+// Stat within the grace: from the instant of trashing, a blob is readable for a whole grace, and
+// then the rows are read once more before it goes. refs yields every row's reference at the time it
+// is ranged over. now is the present; the grace must dwarf what the clocks of the collectors and of
+// the store differ by.
 //
-// A failure on one blob does not stop the pass; an error of refs does, before
-// anything has changed.
+// A failure on one blob does not stop the pass; an error of refs does, before anything has changed.
 func Collect(ctx context.Context, s Store, refs iter.Seq2[ktrdr.BlobRef, error], grace time.Duration, now time.Time) (Collected, error) {
 	c := collector{
 		store: s, now: now, begun: time.Now(), before: now.Add(-grace),
@@ -109,8 +105,7 @@ func (c *collector) survey(ctx context.Context) error {
 	return nil
 }
 
-// emptyTrash brings back what a row names and deletes what lay there for a
-// grace.
+// emptyTrash brings back what a row names and deletes what lay there for a grace.
 func (c *collector) emptyTrash(ctx context.Context) {
 	for _, t := range c.trash {
 		if c.stopped(ctx) {

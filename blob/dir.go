@@ -29,9 +29,8 @@ type Config struct {
 	MaxSize int64 // largest blob accepted; 0 means DefaultMaxSize
 }
 
-// Dir is a Store in a directory of the local disk, or of a mount that several
-// backends share. Files are 0600 and directories 0700; whatever is not a
-// regular file is refused.
+// Dir is a Store in a directory of the local disk, or of a mount that several backends share. Files
+// are 0600 and directories 0700; whatever is not a regular file is refused.
 type Dir struct {
 	disk    disk
 	maxSize int64
@@ -139,9 +138,8 @@ func (d *Dir) lstat(h ktrdr.Hash) (fs.FileInfo, error) {
 	return fi, nil
 }
 
-// find runs look on a live blob, bringing it back from the trash if it is
-// there. A collector or another reader may move it between our two looks, so
-// one miss is not believed.
+// find runs look on a live blob, bringing it back from the trash if it is there. A collector or
+// another reader may move it between our two looks, so one miss is not believed.
 func (d *Dir) find(ctx context.Context, h ktrdr.Hash, look func() error) error {
 	for range looks {
 		if ctx.Err() != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
-// disk is what Dir asks of the operating system, by names relative to its
-// root. Tests put another one in its place to fail or to lose what was not yet
-// synced, at every call.
+// disk is what Dir asks of the operating system, by names relative to its root. Tests put another
+// one in its place to fail or to lose what was not yet synced, at every call.
 type disk interface {
 	atomicfile.Folder
 	Open(name string) (*os.File, error)
@@ -43,8 +42,7 @@ func (d rootDisk) Mkdir(name string) error {
 	return err
 }
 
-// makeDir makes a directory and those above it that are missing, each durable
-// before the next.
+// makeDir makes a directory and those above it that are missing, each durable before the next.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err

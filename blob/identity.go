@@ -81,9 +81,8 @@ func (d *Dir) makeIdentity() error {
 	return nil
 }
 
-// Identity implements ktrdr.Blobs. Servers that know conditional puts give two
-// processes that ask an empty bucket at once the same answer; on others both
-// read back who was last.
+// Identity implements ktrdr.Blobs. Servers that know conditional puts give two processes that ask
+// an empty bucket at once the same answer; on others both read back who was last.
 func (s *S3) Identity(ctx context.Context) (string, error) {
 	id, err := s.readIdentity(ctx)
 	if isMissing(err) {

@@ -25,9 +25,8 @@ func shard(h ktrdr.Hash) string {
 
 func blobName(h ktrdr.Hash) string { return path.Join(shard(h), h.String()) }
 
-// trashName is where a blob goes when it is trashed at an instant. The instant
-// is in the name: to delete what was trashed then can never delete what was
-// trashed later.
+// trashName is where a blob goes when it is trashed at an instant. The instant is in the name: to
+// delete what was trashed then can never delete what was trashed later.
 func trashName(h ktrdr.Hash, at time.Time) string {
 	return path.Join(trashDir, fmt.Sprintf("%s.%d", blobName(h), at.UnixMilli()))
 }

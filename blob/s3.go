@@ -18,9 +18,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// s3Tries bounds how often a request to the bucket is sent, with the client's
-// own growing and jittered pauses. A longer outage is for the caller, who knows
-// what waits.
+// s3Tries bounds how often a request to the bucket is sent, with the client's own growing and
+// jittered pauses. A longer outage is for the caller, who knows what waits.
 const s3Tries = 4
 
 // S3 is a Store in an S3-compatible bucket. Only what every such server has is
@@ -36,9 +35,8 @@ type S3 struct {
 
 var _ Store = (*S3)(nil)
 
-// OpenS3 opens the store in an existing bucket. CodeInvalid when the settings
-// or the bucket are wrong, CodeUnavailable when the server cannot be reached or
-// refuses us.
+// OpenS3 opens the store in an existing bucket. CodeInvalid when the settings or the bucket are
+// wrong, CodeUnavailable when the server cannot be reached or refuses us.
 func OpenS3(ctx context.Context, c S3Config) (*S3, error) {
 	host, secure, err := c.endpoint()
 	if err != nil {
@@ -90,8 +88,7 @@ func (s *S3) checkBucket(ctx context.Context) error {
 
 func (s *S3) key(name string) string { return path.Join(s.prefix, name) }
 
-// Put implements ktrdr.Blobs. CodeCorrupt, CodeTooLarge, CodeNoSpace,
-// CodeUnavailable.
+// Put implements ktrdr.Blobs. CodeCorrupt, CodeTooLarge, CodeNoSpace, CodeUnavailable.
 func (s *S3) Put(ctx context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
 	size, err := s.put(ctx, want, r)
 	if err != nil {
@@ -119,9 +116,8 @@ func (s *S3) put(ctx context.Context, want ktrdr.Hash, r io.Reader) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	// In one part: a multipart upload that is killed leaves hidden parts behind that
-	// cost money. The hash goes with it as the payload's signed sha256, so that the
-	// server verifies it too.
+	// In one part: a multipart upload that is killed leaves hidden parts behind that cost money.
+	// The hash goes with it as the payload's signed sha256, so that the server verifies it too.
 	_, err = s.client.PutObject(ctx, s.bucket, s.key(blobName(want)), io.NewSectionReader(spool, 0, size), size,
 		"", want.String(), minio.PutObjectOptions{DisableContentSha256: true})
 	return size, s3Error(ctx, err)

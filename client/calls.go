@@ -30,6 +30,12 @@ func (c *Client) List(ctx context.Context, q ktrdr.OperationQuery) (page ktrdr.O
 	return page, err
 }
 
+// Rows returns a page of operations as the API lists them, and the cursor of the
+// next.
+func (c *Client) Rows(ctx context.Context, q ktrdr.OperationQuery) ([]api.OperationRow, string, error) {
+	return call(ctx, c, api.ListOperations, q, "")
+}
+
 // Results returns the result of an operation and, of a backtest, a page of the
 // columns named; the cursor of the next page is empty on the last.
 func (c *Client) Results(ctx context.Context, id ktrdr.OperationID, include []string, limit int, cursor string) (out api.Results,
@@ -148,6 +154,11 @@ func (c *Client) Experiment(ctx context.Context, id ktrdr.OperationID) (research
 // Conversation returns the messages between a research and models.
 func (c *Client) Conversation(ctx context.Context, id ktrdr.OperationID) (agent.Conversation, error) {
 	return Call(ctx, c, api.Conversation, api.ByID{ID: id})
+}
+
+// Compare puts 2 to 5 researches side by side.
+func (c *Client) Compare(ctx context.Context, ids ...string) (report.Compared, error) {
+	return Call(ctx, c, api.Compare, api.CompareRequest{IDs: ids})
 }
 
 // Leaderboard ranks researches.

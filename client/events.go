@@ -78,6 +78,25 @@ func (c *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after k
 	}
 }
 
+// eventsPage asks for a page instead of a stream.
+type eventsPage struct {
+	api.OperationEventsRequest
+	Accept string `header:"Accept"`
+}
+
+// OperationEvents returns a page of an operation's events after a cursor, oldest
+// first, and the cursor of the next. An empty page means that there are no more yet.
+// Kinds name the only events that are wanted; none means all.
+func (c *Client) OperationEvents(ctx context.Context, op ktrdr.OperationID, after string, kinds ...ktrdr.EventKind) ([]ktrdr.Event, string,
+	error,
+) {
+	rt := api.Route[eventsPage, []ktrdr.Event]{Spec: api.OperationEvents.Spec}
+	in := eventsPage{Accept: api.ContentJSON, OperationEventsRequest: api.OperationEventsRequest{
+		ByID: api.ByID{ID: op}, EventsRequest: api.EventsRequest{After: after, Kinds: kinds},
+	}}
+	return call(ctx, c, rt, in, "")
+}
+
 // FollowRun yields a run now and again whenever it has changed, until it has
 // ended. Connections are made again as by FollowEvents. An error ends the
 // sequence.

@@ -242,7 +242,7 @@ func (j *backtesting) result(p *backtest.Portfolio) jobs.BacktestResult {
 		Trades: len(run.Trades), Curve: len(run.Equity) - run.Config.StartBar, Holds: j.holds(), Accounts: j.accountResults(p),
 		Warnings: []string{}, Model: j.spec.Model, Opened: j.spec.Opens, MadeUp: jobs.AnyMadeUp(j.spec.Bars),
 	}
-	r.Daily = dailyOf(run)
+	r.Daily = jobs.DailyOf(run)
 	if traded := j.spec.Traded(); len(traded) == 1 {
 		r.Symbol = traded[0]
 	} else {

@@ -7,20 +7,14 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
 // Models returns a page of trained models, newest first, and the next cursor.
 func (d *Service) Models(ctx context.Context, limit int, cursor string) ([]jobs.TrainedModel, string, error) {
 	page, err := d.trainings(ctx, limit, cursor)
-	if err != nil {
-		return nil, "", err
-	}
-	models := []jobs.TrainedModel{}
-	for _, op := range page.Operations {
-		models = append(models, describe(op))
-	}
-	return models, page.Next, nil
+	return text.Map(page.Operations, describe), page.Next, err
 }
 
 func (d *Service) trainings(ctx context.Context, limit int, cursor string) (ktrdr.OperationPage, error) {

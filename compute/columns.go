@@ -70,7 +70,7 @@ func (d *Service) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) 
 		c.Curve = &curve
 	}
 	if p.Returns {
-		return withReturns(c, dailyOf(run), p)
+		return withReturns(c, jobs.DailyOf(run), p)
 	}
 	return c, nil
 }

@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -51,6 +52,9 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 		return nil, context.Cause(ctx)
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
+	if spec.DryRun {
+		return r.dryRun(ctx, spec, bars, report)
+	}
 	done, err := r.library.Import(ctx, library.Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
 		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket},
@@ -62,6 +66,37 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 		}},
 	})
 	return done.Result, err
+}
+
+// dryRun tells what an import would do. It stores nothing.
+func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market.Bars, report market.DataReport) (json.RawMessage, error) {
+	n := bars.Len()
+	out := jobs.LoadResult{
+		DryRun: true, Hash: bars.Hash(), Report: report, Entry: jobs.SeriesInfo{
+			Symbol: bars.Symbol, Timeframe: bars.Timeframe, Hash: bars.Hash(), Bars: n, First: bars.Time[0], Last: bars.Time[n-1],
+			Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
+		},
+	}
+	out.Summary = told(out.Entry, report) + "; nothing was stored"
+	was, err := r.library.Info(ctx, bars.Symbol, bars.Timeframe)
+	switch {
+	case err == nil:
+		out.Replaced = &was
+		if err := spec.Mode.Exists(was); err != nil && was.Hash != out.Hash {
+			out.Refused = err.Error()
+		}
+	case !errors.Is(err, market.ErrNoData):
+		return nil, err
+	}
+	if wrong := report.Wrong(); !spec.Normalise && wrong > 0 {
+		out.Refused = (&market.InvalidError{Report: report}).Error()
+	}
+	if spec.SameMarketAs == "" && !spec.NewMarket {
+		if out.Question, err = r.markets.Question(ctx, bars); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(out)
 }
 
 // readPrices reads a price file: by way of a temporary file, since a Parquet
@@ -91,17 +126,22 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact,
 }
 
 func loaded(done library.Imported, r market.DataReport) string {
-	e, p := done.Entry, done.Placement
-	day := func(t int64) string { return time.Unix(t, 0).UTC().Format(time.DateOnly) }
-	told := fmt.Sprintf("%d bars of %s %s, %s to %s", e.Bars, e.Symbol, e.Timeframe, day(e.First), day(e.Last))
-	if r.Dropped > 0 {
-		told += fmt.Sprintf("; %s left out", text.Counted(r.Dropped, "row"))
-	}
+	p, said := done.Placement, told(done.Entry, r)
 	if m := done.Merged; m != nil {
-		told += fmt.Sprintf("; %d added, %d changed, %d as before", m.Added, m.Changed, m.Same+m.Kept)
+		said += fmt.Sprintf("; %d added, %d changed, %d as before", m.Added, m.Changed, m.Same+m.Kept)
 	}
 	if p.Question != "" {
-		return told + "; market undecided: " + p.Question
+		return said + "; market undecided: " + p.Question
 	}
-	return told + "; market " + p.Market.ID + ": " + p.Reason
+	return said + "; market " + p.Market.ID + ": " + p.Reason
+}
+
+// told names a series and the time that it spans.
+func told(e jobs.SeriesInfo, r market.DataReport) string {
+	day := func(t int64) string { return time.Unix(t, 0).UTC().Format(time.DateOnly) }
+	said := fmt.Sprintf("%d bars of %s %s, %s to %s", e.Bars, e.Symbol, e.Timeframe, day(e.First), day(e.Last))
+	if r.Dropped > 0 {
+		said += fmt.Sprintf("; %s left out", text.Counted(r.Dropped, "row"))
+	}
+	return said
 }

@@ -85,7 +85,7 @@ func readLoad(ctx context.Context, t *worker.Task) (jobs.LoadSpec, *market.Bars,
 	opt := market.ImportOptions{
 		Source: spec.Source.Name, Symbol: spec.Symbol, Timeframe: spec.Timeframe, Zone: zone, Divide: spec.Divide,
 	}
-	if spec.Normalise {
+	if spec.Normalise || spec.DryRun { // a dry run reports all that is wrong
 		opt.Mode = market.Normalise
 	}
 	bars, report, err := readPrices(ctx, t, spec.Source, opt)

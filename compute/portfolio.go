@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/train"
@@ -27,22 +28,14 @@ func (a *account) symbol() string { return a.Bars.Symbol }
 func (a *account) done() bool { return a.state.Bar == a.Bars.Len() || a.state.Ruined }
 
 func (j *backtesting) open(data []train.Series) error {
-	symbols := make([]string, len(data))
-	for i, d := range data {
-		symbols[i] = d.Symbol
-	}
+	symbols := text.Map(data, func(d train.Series) string { return d.Symbol })
 	if want := j.spec.Traded(); !slices.Equal(symbols, want) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "spec: a backtest of %s was given the bars of %s", strings.Join(want, ", "),
 			strings.Join(symbols, ", "))
 	}
 	plans, err := train.NewPlans(j.model, data, tradedSpan(j.spec, j.model), j.spec.OverridesFor)
-	if err != nil {
-		return err
-	}
-	for _, p := range plans {
-		j.accounts = append(j.accounts, &account{Plan: p})
-	}
-	return nil
+	j.accounts = text.Map(plans, func(p *train.Plan) *account { return &account{Plan: p} })
+	return err
 }
 
 func stateFile(i int) string {
@@ -134,7 +127,7 @@ func (j *backtesting) accountResults(p *backtest.Portfolio) (list []jobs.Account
 
 // extent is the opening of the first bar that could decide, and of the last bar.
 func extent(run *backtest.Result) (start, end time.Time) {
-	return time.Unix(run.Time[run.Config.StartBar], 0).UTC(), time.Unix(run.Time[len(run.Time)-1], 0).UTC()
+	return instant(run.Time[run.Config.StartBar]), instant(run.Time[len(run.Time)-1])
 }
 
 func (j *backtesting) sample(p *backtest.Portfolio) jobs.Sample {

@@ -224,7 +224,7 @@ func TestDaily_TheDaysMultiplyToTheTotalReturn(t *testing.T) {
 		t.Errorf("fewer returns than days: %v", err)
 	}
 	run := &backtest.Result{Config: backtest.Config{InitialCapital: 100}, Time: []int64{-1, 0, 86400 * 3}, Equity: []float64{110, 55, 55}}
-	by, err := dailyOf(run).List()
+	by, err := jobs.DailyOf(run).List()
 	if err != nil || len(by) != 3 || by[0].Return != 0.1 || by[1].Return != -0.5 || by[2].Return != 0 ||
 		by[2].Day.Sub(by[0].Day).Hours() != 96 {
 		text, _ := json.Marshal(by)

@@ -6,9 +6,11 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 func seriesOf(e jobs.SeriesInfo, p library.Placement) jobs.LibrarySeries {
@@ -43,6 +45,44 @@ func (d *Service) shown(ctx context.Context, entries []jobs.SeriesInfo) ([]jobs.
 		}
 	}
 	return list, nil
+}
+
+// CheckSeries reads a series to its last byte and checks the bars before the
+// holdout by the rules of an import; CodeNotFound.
+func (d *Service) CheckSeries(ctx context.Context, symbol, timeframe string) (jobs.SeriesCheck, error) {
+	out := jobs.SeriesCheck{Symbol: symbol, Timeframe: timeframe}
+	tf, err := market.ParseTimeframe(timeframe)
+	if err != nil {
+		return out, wrong("timeframe: %w", err)
+	}
+	e, err := d.cfg.Library.Info(ctx, symbol, tf)
+	switch {
+	case errors.Is(err, market.ErrNoData):
+		return out, ktrdr.Errorf(ktrdr.CodeNotFound, "there are no %s bars of %s: GET /api/v1/data lists what there is", tf, symbol)
+	case err != nil:
+		return out, err
+	}
+	b, err := d.cfg.Library.Open(ctx, e)
+	if ktrdr.CodeOf(err) == ktrdr.CodeCorrupt {
+		out.Error = err.Error()
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	p, err := d.cfg.Markets.Describe(ctx, e)
+	if err != nil {
+		return out, err
+	}
+	if out.Until = p.Market.HoldoutFrom; out.Until.IsZero() && b.Len() > 0 {
+		out.Until = library.HoldoutStart(b, p.Market, d.cfg.Holdout)
+	}
+	n := holdout{from: out.Until}.before(b)
+	if out.Report, err = market.Check(b.Slice(0, n), symbol+" "+timeframe); err != nil {
+		out.Error = err.Error()
+	}
+	out.OK = err == nil
+	return out, nil
 }
 
 // DecideMarket assigns a series of the library to a market.
@@ -85,6 +125,11 @@ func (d *Service) AddStrategy(ctx context.Context, r jobs.StrategyRequest) (jobs
 	return d.cfg.Library.AddStrategy(ctx, library.NewStrategy{Name: r.Name, Text: r.Strategy, Source: "request", Replace: r.Replace})
 }
 
+// ValidateStrategy says what is wrong with the text of a strategy. Nothing is stored.
+func (*Service) ValidateStrategy(text string) strategy.Validation {
+	return strategy.Validate([]byte(text), "strategy")
+}
+
 // DeleteStrategy deletes a strategy of the lab; CodeNotFound.
 func (d *Service) DeleteStrategy(ctx context.Context, name string) error {
 	return d.cfg.Library.DeleteStrategy(ctx, name)
@@ -92,9 +137,5 @@ func (d *Service) DeleteStrategy(ctx context.Context, name string) error {
 
 // Indicators describes the indicators that strategies may use.
 func (d *Service) Indicators() []indicator.Description {
-	var list []indicator.Description
-	for _, def := range indicator.Definitions() {
-		list = append(list, indicator.Describe(def))
-	}
-	return list
+	return text.Map(indicator.Definitions(), indicator.Describe)
 }

@@ -1,7 +1,10 @@
 package compute
 
 import (
+	"cmp"
 	"context"
+	"path"
+	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -11,9 +14,13 @@ import (
 
 // DataLoad makes an import of a request. CodeInvalid says what to change.
 func (d *Service) DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Accepted, error) {
+	name, err := nameParts(&r)
+	if err != nil {
+		return jobs.Accepted{}, err
+	}
 	spec := jobs.LoadSpec{
 		Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise, Mode: jobs.ImportMode(r.Mode), SameMarketAs: r.SameMarketAs,
-		NewMarket: r.NewMarket,
+		NewMarket: r.NewMarket, DryRun: r.DryRun,
 	}
 	if err := (library.Choice{SameAs: r.SameMarketAs, New: r.NewMarket}).Validate(); err != nil {
 		return jobs.Accepted{}, err
@@ -37,7 +44,6 @@ func (d *Service) DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Ac
 	if err := spec.CheckFormat(); err != nil {
 		return jobs.Accepted{}, wrong("%w", err)
 	}
-	var err error
 	switch {
 	case (r.Path == "") == (r.SHA256 == ""):
 		err = wrong("name the file by exactly one of path (in the data folder) and sha256 (of a blob)")
@@ -45,12 +51,36 @@ func (d *Service) DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Ac
 		spec.Source, err = d.upload(ctx, r.Path)
 	default:
 		spec.Source, err = d.blob(ctx, r.SHA256)
+		spec.Source.Name = cmp.Or(name, spec.Source.Name)
 	}
 	if err != nil {
 		return jobs.Accepted{}, err
 	}
 	op, err := operation(ktrdr.DataLoad, spec, about{Symbols: []string{r.Symbol}})
 	return jobs.Accepted{Operation: op}, err
+}
+
+// mostName is how long the name of an uploaded file may be.
+const mostName = 200
+
+// nameParts completes a request by what the name of its file tells, and returns
+// the name without folders.
+func nameParts(r *jobs.DataLoadRequest) (string, error) {
+	name := path.Base(strings.ReplaceAll(r.Name, `\`, "/"))
+	if r.Name == "" {
+		name = ""
+	}
+	if len(name) > mostName || !ktrdr.PlainText(name) {
+		return "", wrong("the name of the file has control characters or more than %d bytes: rename it", mostName)
+	}
+	symbol, tf, ok := market.NamedSeries(cmp.Or(name, path.Base(r.Path)))
+	if ok && r.Symbol == "" {
+		r.Symbol = symbol
+	}
+	if ok && r.Timeframe == "" && r.Symbol == symbol {
+		r.Timeframe = string(tf)
+	}
+	return name, nil
 }
 
 func (d *Service) blob(ctx context.Context, text string) (ktrdr.Artifact, error) {

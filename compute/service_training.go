@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
@@ -172,10 +173,7 @@ func timeframes(names []string) ([]market.Timeframe, error) {
 // words is a list in a sentence, which a long one is not repeated in.
 func words[T ~string](list []T) string {
 	const most = 8
-	var texts []string
-	for _, x := range list[:min(most, len(list))] {
-		texts = append(texts, string(x))
-	}
+	texts := text.Strings(list[:min(most, len(list))])
 	if more := len(list) - most; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}

@@ -16,8 +16,6 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-const maxStrategies = 1000
-
 // StrategyText returns the text of a strategy that can be named.
 func (d *Service) StrategyText(ctx context.Context, name string) ([]byte, error) {
 	text, _, err := d.byName(ctx, name)
@@ -50,11 +48,8 @@ func (d *Service) byName(ctx context.Context, name string) ([]byte, string, erro
 		}
 		names = append(names, e.Name)
 	}
-	known := slices.Clone(names)
 	list, _ := d.Strategies(ctx) // without them the message is shorter
-	for _, s := range list {
-		known = append(known, s.Name)
-	}
+	known := slices.Concat(names, text.Map(list, func(s jobs.Strategy) string { return s.Name }))
 	hint := ""
 	if near := text.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %s? If not", near)
@@ -66,67 +61,32 @@ func (d *Service) byName(ctx context.Context, name string) ([]byte, string, erro
 
 // Strategies lists the strategies by name, each as byName finds it.
 func (d *Service) Strategies(ctx context.Context) ([]jobs.Strategy, error) {
-	files, err := d.strategyFiles()
-	if err != nil {
+	entries, err := fs.ReadDir(d.root.FS(), library.StrategiesDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	list := []jobs.Strategy{}
-	for _, f := range files {
-		if f.err != nil {
-			list = append(list, jobs.Strategy{Name: f.name, From: jobs.StrategyOfFile, Path: f.path, Problems: []string{f.err.Error()}})
-			continue
-		}
-		s := library.Outline(f.name, f.text)
-		s.From, s.Path = jobs.StrategyOfFile, f.path
-		list = append(list, s)
-	}
-	add := func(s jobs.Strategy) {
-		if !slices.ContainsFunc(list, func(x jobs.Strategy) bool { return x.Name == s.Name }) {
-			list = append(list, s)
-		}
+	files, err := library.StrategyFiles(library.StrategiesDir, entries, func(file string) ([]byte, error) {
+		return d.read(path.Join(library.StrategiesDir, file))
+	})
+	if err != nil {
+		return nil, wrong("%w", err)
 	}
 	documents, err := d.cfg.Library.Strategies(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, doc := range documents {
-		s := library.Outline(doc.Name, []byte(doc.Content))
-		s.From, s.Source = jobs.StrategyOfLab, doc.Source
-		add(s)
-	}
-	for _, e := range strategy.Examples() {
-		s := library.Outline(e.Name, e.Source)
-		s.From = jobs.StrategyOfProgram
-		add(s)
-	}
-	slices.SortFunc(list, func(a, b jobs.Strategy) int { return strings.Compare(a.Name+" "+a.Path, b.Name+" "+b.Path) })
-	return list, nil
-}
-
-type strategyFile struct {
-	name, path string
-	text       []byte
-	err        error // why there is no text
-}
-
-func (d *Service) strategyFiles() ([]strategyFile, error) {
-	names, err := fs.ReadDir(d.root.FS(), library.StrategiesDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var list []strategyFile
-	for _, n := range names {
-		ext := path.Ext(n.Name())
-		if n.IsDir() || ext != ".yaml" && ext != ".yml" {
-			continue
+	list := []jobs.Strategy{}
+	for _, src := range library.StrategySources(files, documents) {
+		s := jobs.Strategy{Name: src.Name}
+		if src.Err == nil {
+			s = library.Outline(src.Name, src.Text)
+		} else {
+			s.Problems = []string{src.Err.Error()}
 		}
-		if len(list) == maxStrategies {
-			return nil, wrong("%s/ of the data folder holds more than %d strategies: move some elsewhere, and name them by strategy_path",
-				library.StrategiesDir, maxStrategies)
+		if s.From, s.Source = src.From, src.Source; src.From != jobs.StrategyOfLab && src.From != jobs.StrategyOfProgram {
+			s.From, s.Path = jobs.StrategyOfFile, src.From
 		}
-		f := strategyFile{name: strings.TrimSuffix(n.Name(), ext), path: path.Join(library.StrategiesDir, n.Name())}
-		f.text, f.err = d.read(f.path)
-		list = append(list, f)
+		list = append(list, s)
 	}
 	return list, nil
 }

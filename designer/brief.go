@@ -40,8 +40,7 @@ type Brief struct {
 	NotUnderstood     []string `json:"not_understood,omitempty"`
 	NothingUnderstood bool     `json:"nothing_understood,omitempty"` // there are such words, and no others
 
-	// Understood tells in sentences what was read out of the text, so that a
-	// user sees what was not.
+	// Understood tells in sentences what was read out of the text, so that a user sees what was not.
 	Understood []string `json:"understood"`
 
 	// Stats describe the market, and LongerStats its longer bars, in the order of
@@ -61,18 +60,10 @@ const (
 	Position Style = "position"
 )
 
-// horizons are the least and the most bars that a label of the style looks
-// ahead.
+// horizons are the least and the most bars that a label of the style looks ahead.
 func (s Style) horizons() [2]int {
-	switch s {
-	case Scalping:
-		return [2]int{1, 4}
-	case Intraday:
-		return [2]int{4, 16}
-	case Swing:
-		return [2]int{16, 96}
-	case Position:
-		return [2]int{72, 288}
+	if h, ok := map[Style][2]int{Scalping: {1, 4}, Intraday: {4, 16}, Swing: {16, 96}, Position: {72, 288}}[s]; ok {
+		return h
 	}
 	return [2]int{2, 48}
 }
@@ -130,6 +121,11 @@ func (r *briefReader) sentences() []string {
 	b := r.brief
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	sayIf := func(so bool, format string, args ...any) {
+		if so {
+			say(format, args...)
+		}
+	}
 	switch n := len(b.Symbols); {
 	case n == 1 && r.unnamed && r.longest:
 		say("No symbol is named: %s %s, the longest series, is researched.", b.Symbols[0], b.Timeframe)
@@ -141,47 +137,27 @@ func (r *briefReader) sentences() []string {
 		say("Research %s together on %s bars: one account each with 1/%d of the capital, judged on the sum.", text.List(b.Symbols, "and"),
 			b.Timeframe, n)
 	}
-	if len(b.Longer) > 0 {
-		say("Decide at %s bars; designs may also read %s bars.", b.Timeframe, text.List(b.Longer, "and"))
-	}
-	if len(b.Families) > 0 {
-		say("Look first for %s.", text.Join(b.Families))
-	}
-	if len(b.Readings) > 0 {
-		say("Look first at %s.", strings.Join(b.Readings, ", "))
-	}
+	sayIf(len(b.Longer) > 0, "Decide at %s bars; designs may also read %s bars.", b.Timeframe, text.List(b.Longer, "and"))
+	sayIf(len(b.Families) > 0, "Look first for %s.", text.Join(b.Families))
+	sayIf(len(b.Readings) > 0, "Look first at %s.", strings.Join(b.Readings, ", "))
 	if len(b.AvoidFamilies)+len(b.AvoidReadings) > 0 {
 		say("Do without %s.", strings.Join(append(text.Strings(b.AvoidFamilies), b.AvoidReadings...), ", "))
 	}
-	if len(b.Models) > 0 {
-		say("Use networks of the kind %s.", text.Join(b.Models))
-	}
+	sayIf(len(b.Models) > 0, "Use networks of the kind %s.", text.Join(b.Models))
 	if rest := without(slices.Clone(r.unwanted), b.Models); len(rest) > 0 {
 		say("Use no network of the kind %s.", text.Join(rest))
 	}
 	if h := b.Style.horizons(); b.Style != "" {
 		say("Trade in the style of %s: look %d to %d bars ahead.", b.Style, h[0], h[1])
 	}
-	if b.LongOnly {
-		say("Never go short.")
-	}
-	if r.shorts && !b.LongOnly {
-		say("Going short is allowed.")
-	}
+	sayIf(b.LongOnly, "Never go short.")
+	sayIf(r.shorts && !b.LongOnly, "Going short is allowed.")
 	r.sayExit(say, "stop", b.Stop)
 	r.sayExit(say, "take profit", b.Target)
-	if b.Risk > 0 {
-		say("Risk %.4g %% of the equity in a trade: the position is sized by the distance of its stop.", 100*b.Risk)
-	}
-	if b.MaxDrawdown > 0 {
-		say("Keep drawdowns below %.4g %%, by smaller positions and stops.", 100*b.MaxDrawdown)
-	}
-	if b.MinTrades > 0 {
-		say("Aim at %d trades or more.", b.MinTrades)
-	}
-	if b.Simple {
-		say("Keep it simple: at most %d inputs and one hidden layer.", simpleInputs)
-	}
+	sayIf(b.Risk > 0, "Risk %.4g %% of the equity in a trade: the position is sized by the distance of its stop.", 100*b.Risk)
+	sayIf(b.MaxDrawdown > 0, "Keep drawdowns below %.4g %%, by smaller positions and stops.", 100*b.MaxDrawdown)
+	sayIf(b.MinTrades > 0, "Aim at %d trades or more.", b.MinTrades)
+	sayIf(b.Simple, "Keep it simple: at most %d inputs and one hidden layer.", simpleInputs)
 	return out
 }
 

@@ -282,8 +282,7 @@ var (
 	coins = strings.Fields(`ADA AVAX BCH BNB BTC DOGE DOT ETH LINK LTC SOL TRX USDC USDT XAG XAU XBT XPD XPT XRP`)
 )
 
-// terms are the short forms of this trade and its neighbours, those of the
-// indicators apart.
+// terms are the short forms of this trade and its neighbours, those of the indicators apart.
 var terms = strings.Fields(`ma hma dema tema kama vwma twap dmi di natr bb kc psar mom tsi trix ppo pvo uo ao kst ha
 	fx otc etf etfs ipo cfd pnl pl roi roe cagr mdd dd sl tp rr rrr oco tf htf ltf ohlc ohlcv oos wfo wf cv ta fa pa sr
 	hft lob ath atl ytd qtd mtd eod bod hod lod nyse lse cme iqr std dev avg min max pct bps bp pips lot lots

@@ -10,8 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// Chosen is what was said elsewhere than in the text, where there is nothing to
-// misread.
+// Chosen is what was said elsewhere than in the text, where there is nothing to misread.
 type Chosen struct {
 	Symbols    []string
 	Timeframes []market.Timeframe
@@ -319,8 +318,7 @@ func itemsWith(text string, known Known, lost []string) (items []string) {
 	return items
 }
 
-// lacks says which of the named bars there are not; nil where there are all. who
-// names the timeframes.
+// lacks says which of the named bars there are not; nil where there are all. who names the timeframes.
 func (k Known) lacks(who string, symbols []string, frames []market.Timeframe) error {
 	if len(frames) == 0 {
 		if s, tf := k.longestCommon(symbols); len(symbols) > 1 && len(s) < len(symbols) {

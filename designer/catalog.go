@@ -41,8 +41,7 @@ func period(n int) []setting { return []setting{{"period", strconv.Itoa(n)}} }
 
 func integer(name string, n int) setting { return setting{name, strconv.Itoa(n)} }
 
-// periods are the windows that designs use: a step is a change that can
-// matter.
+// periods are the windows that designs use: a step is a change that can matter.
 var periods = []int{5, 8, 12, 16, 24, 36, 48, 64, 96}
 
 var readings = []reading{

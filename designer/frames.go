@@ -11,18 +11,15 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// Timeframes are those of the brief, the shortest first: decisions are made at its
-// bars.
+// Timeframes are those of the brief, the shortest first: decisions are made at its bars.
 func (b *Brief) Timeframes() []market.Timeframe {
 	return append([]market.Timeframe{b.Timeframe}, b.Longer...)
 }
 
-// length is the place of a timeframe among all, from short to long; -1 of one that
-// there is not.
+// length is the place of a timeframe among all, from short to long; -1 of one that there is not.
 func length(tf market.Timeframe) int { return slices.Index(market.Timeframes, tf) }
 
-// checkLonger refuses longer timeframes that are not longer, or of which nothing is
-// known.
+// checkLonger refuses longer timeframes that are not longer, or of which nothing is known.
 func (b *Brief) checkLonger() error {
 	if len(b.LongerStats) != len(b.Longer) {
 		return fmt.Errorf("the goal has %d longer timeframes and the statistics of %d: measure the market again", len(b.Longer),
@@ -121,8 +118,7 @@ func (f *frame) readAt(g *Genome, x Gene) string {
 	return "[" + strconv.Quote(string(f.timeframe(x.Frame))) + "]"
 }
 
-// frameOf is the frame of a timeframe of a strategy: 0 for its base, and else its
-// place among the longer ones.
+// frameOf is the frame of a timeframe of a strategy: 0 for its base, and else its place among the longer ones.
 func frameOf(s *strategy.Strategy, tf market.Timeframe) int {
 	n := 0
 	for _, other := range s.Data.Timeframes {

@@ -44,15 +44,13 @@ type Genome struct {
 	Size    float64 `json:"size"`   // of a position, as a fraction of the equity
 }
 
-// Gene is one input: a reading, its window, how it is put to the network, and at
-// which bars it is read.
+// Gene is one input: a reading, its window, how it is put to the network, and at which bars it is read.
 type Gene struct {
 	Reading   string    `json:"reading"`
 	Period    int       `json:"period"`
 	Partition Partition `json:"partition"`
 
-	// Frame is 0 for the bars at which decisions are made, and n for the n-th of
-	// the brief's longer timeframes.
+	// Frame is 0 for the bars at which decisions are made, and n for the n-th of the brief's longer timeframes.
 	Frame int `json:"frame,omitempty"`
 }
 
@@ -69,8 +67,7 @@ const (
 
 var partitions = []Partition{Thirds, Tails, Fifths, Raw}
 
-// The ladders: the values that a gene may have, in order, so that a mutation
-// is a step up or down.
+// The ladders: the values that a gene may have, in order, so that a mutation is a step up or down.
 var (
 	horizons  = []int{1, 2, 4, 6, 8, 12, 16, 24, 36, 48, 72, 96, 144, 192, 288}
 	pauses    = []int{0, 1, 2, 4, 8, 12, 24, 48, 96, 144}
@@ -88,8 +85,7 @@ var (
 	labels    = []strategy.LabelSource{strategy.TripleBarrier, strategy.Context, strategy.Zigzag, strategy.ForwardReturn}
 )
 
-// drawn is labels as often as they are drawn: small networks learn from the
-// first two more reliably.
+// drawn is labels as often as they are drawn: small networks learn from the first two more reliably.
 var drawn = []strategy.LabelSource{
 	strategy.TripleBarrier, strategy.TripleBarrier, strategy.Context, strategy.Context, strategy.Zigzag, strategy.ForwardReturn,
 }
@@ -124,8 +120,7 @@ func (g Genome) fingerprint() uint64 {
 	return h.Sum64()
 }
 
-// outline is what makes two designs kin: what they look at and what they are
-// asked. Parameters are left out.
+// outline is what makes two designs kin: what they look at and what they are asked. Parameters are left out.
 func (g *Genome) outline() string {
 	parts := []string{string(g.Label), string(g.Model)}
 	for _, x := range g.Inputs {

@@ -3,6 +3,7 @@ package designer
 import (
 	"slices"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/num"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -113,10 +114,7 @@ func (e *Experiment) lesson() *lesson {
 // lessonOf is what an outcome teaches; nil if nothing. What is seen in the
 // figures counts as a reason too, behind those that were given.
 func lessonOf(o Outcome) *lesson {
-	var codes []string
-	for _, r := range o.Reasons {
-		codes = append(codes, r.Code)
-	}
+	codes := text.Map(o.Reasons, func(r Refusal) string { return r.Code })
 	if o.Collapsed {
 		codes = append(codes, "collapsed")
 	}

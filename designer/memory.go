@@ -45,8 +45,7 @@ type Refusal struct {
 	Limit *float64 `json:"limit,omitempty"`
 }
 
-// UnmarshalJSON also reads a reason as earlier versions wrote it: a text that
-// begins with a code.
+// UnmarshalJSON also reads a reason as earlier versions wrote it: a text that begins with a code.
 func (r *Refusal) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		var text string
@@ -113,9 +112,8 @@ type memory struct {
 	parents []known // by (generation, index)
 }
 
-// recall orders experiments, so that the order in which they were stored says
-// nothing, and makes what it can of each. Of what it can make nothing, nothing
-// is learnt.
+// recall orders experiments, so that the order in which they were stored says nothing,
+// and makes what it can of each. Of what it can make nothing, nothing is learnt.
 func (f *frame) recall(past []Experiment) memory {
 	list := slices.Clone(past)
 	slices.SortStableFunc(list, func(a, b Experiment) int {

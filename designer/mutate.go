@@ -7,8 +7,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// mutation is a small change. Those that matter more stand in the table more
-// than once.
+// mutation is a small change. Those that matter more stand in the table more than once.
 type mutation func(f *frame, g *Genome, r *num.Rand)
 
 var mutations = []mutation{

@@ -64,8 +64,7 @@ func newFrame(b *Brief, cost instrument.Costs) *frame {
 const leastTrades = 30
 
 // repair brings a genome within the ladders, the market and the brief. What it
-// returns is written to a valid strategy, and repairing it again changes
-// nothing.
+// returns is written to a valid strategy, and repairing it again changes nothing.
 func (f *frame) repair(g Genome) Genome {
 	g = g.clone()
 	f.repairInputs(&g)
@@ -111,8 +110,7 @@ func (f *frame) repairRisk(g *Genome) {
 	if !g.Short {
 		g.Flip = false
 	}
-	// A position of the whole equity loses about a fifth in a bad year of a
-	// currency; less of it loses less.
+	// A position of the whole equity loses about a fifth in a bad year of a currency; less of it loses less.
 	if d := f.brief.MaxDrawdown; d > 0 {
 		most := sizes[0]
 		for _, s := range sizes {
@@ -177,8 +175,7 @@ func (f *frame) preferred(list []Gene, most int) []Gene {
 	return out
 }
 
-// anyGene is the first reading that is allowed; of a market in which none is,
-// the first that has values.
+// anyGene is the first reading that is allowed; of a market in which none is, the first that has values.
 func (f *frame) anyGene() Gene {
 	for _, c := range f.brief.Stats.Columns {
 		x := Gene{Reading: c.Name, Period: c.Period, Partition: Raw}
@@ -190,8 +187,7 @@ func (f *frame) anyGene() Gene {
 	return Gene{Reading: c.Name, Period: c.Period, Partition: Raw}
 }
 
-// allowed says that the market has values of the input, and the brief nothing
-// against it.
+// allowed says that the market has values of the input, and the brief nothing against it.
 func (f *frame) allowed(x Gene) bool {
 	r, known := find(x.Reading)
 	if !known || slices.Contains(f.brief.AvoidReadings, x.Reading) || slices.Contains(f.brief.AvoidFamilies, r.family) {
@@ -230,9 +226,8 @@ func (f *frame) repairModel(g *Genome) {
 	g.Epochs, g.Batch = nearest(epochs, g.Epochs), nearest(batches, g.Batch)
 }
 
-// models are the kinds of network that designs may use, the best first: those
-// wished for, else the quickest. A recurrent one costs many times as much and
-// is not used unasked.
+// models are the kinds of network that designs may use, the best first: those wished for,
+// else the quickest. A recurrent one costs many times as much and is not used unasked.
 func (f *frame) models() []strategy.ModelType {
 	if len(f.brief.Models) > 0 {
 		return f.brief.Models
@@ -246,4 +241,17 @@ func snap(ladder []float64, x float64) float64 {
 		return ladder[len(ladder)/2]
 	}
 	return nearest(ladder, x)
+}
+
+// worthwhile is how many round trips a typical move must pay for. What a model
+// foresees is a small part of a move; where the whole move hardly covers the
+// cost, no part of it does.
+const worthwhile = 3
+
+// leastHorizon is the shortest horizon, in bars, over which a market of this
+// volatility moves enough to be worth a trade: moves grow with the root of time.
+func leastHorizon(volatility float64, cost instrument.Costs) int {
+	need := worthwhile * 2 * cost.PerSide() / volatility
+	h := math.Ceil(float64(need * need))
+	return int(min(max(h, 1), float64(horizons[len(horizons)-1])))
 }

@@ -42,8 +42,7 @@ const (
 	q98
 )
 
-// mostValues is how many values a quantile is taken from: more would not move
-// a fuzzy set.
+// mostValues is how many values a quantile is taken from: more would not move a fuzzy set.
 const mostValues = 4096
 
 // mostBars is how many bars are looked at, the latest ones before the test part:
@@ -53,9 +52,8 @@ const mostBars = 20_000
 // LeastBars is how many bars a market must have to be described at all.
 const LeastBars = 300
 
-// Measure describes a market by those of its bars that lie before the test part.
-// Give it the bars that research may see and never the holdout. It refuses fewer
-// than 300 bars.
+// Measure describes a market by those of its bars that lie before the test part. Give it
+// the bars that research may see and never the holdout. It refuses fewer than 300 bars.
 func Measure(b *market.Bars) (Stats, error) {
 	if err := enough(b); err != nil {
 		return Stats{}, err
@@ -80,8 +78,7 @@ func closedBy(b *market.Bars, until int64) *market.Bars {
 	return b.Slice(0, sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > until }))
 }
 
-// measure describes a market by the last of its bars that have closed by an
-// instant, n at most.
+// measure describes a market by the last of its bars that have closed by an instant, n at most.
 func measure(b *market.Bars, until int64, most int) (Stats, error) {
 	s := Stats{Bars: b.Len()}
 	b = closedBy(b, until)

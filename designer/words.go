@@ -26,8 +26,7 @@ type meaning struct {
 	unknown  bool // a phrase whose words alone would be misread; nothing is done about it
 }
 
-// phrases are what is understood besides the names of indicators, up to three
-// words each.
+// phrases are what is understood besides the names of indicators, up to three words each.
 var phrases = tableOf([]said[meaning]{
 	{meaning{family: Reversion}, `mean reversion, mean reverting, reversion, reversal, contrarian, oversold, overbought, fade, ranging,
 		mean revert, mean reverts, counter trend, countertrend, pullback, pullbacks, dip, dips, buy the dip,
@@ -185,8 +184,7 @@ func (r *briefReader) use(i, n int) {
 	}
 }
 
-// phraseAt is the longest phrase that begins at word i, and how many words it has; 0
-// where there is none.
+// phraseAt is the longest phrase that begins at word i, and how many words it has; 0 where there is none.
 func (r *briefReader) phraseAt(i int) (meaning, int) {
 	for n := min(3, len(r.words)-i); n > 0; n-- {
 		if slices.Contains(r.words[i:i+n], stop) {
@@ -266,8 +264,7 @@ func appendNew[T comparable](list []T, more ...T) []T {
 	return list
 }
 
-// settle lets what is to be avoided win over what is wished for, and does not
-// let a text avoid everything.
+// settle lets what is to be avoided win over what is wished for, and does not let a text avoid everything.
 func (r *briefReader) settle() {
 	b := r.brief
 	if len(b.AvoidFamilies) == len(Families) {

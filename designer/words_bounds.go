@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// The words of bounds. A negation before one turns it round: "no more than 200" is
-// an upper bound.
+// The words of bounds. A negation before one turns it round: "no more than 200" is an upper bound.
 var (
 	floors   = []string{"least", "minimum", "min", "over", "above", ">", ">="}
 	ceilings = []string{"most", "maximum", "max", "under", "below", "<", "<="}
@@ -78,8 +77,7 @@ func (r *briefReader) sideOf(k, i int) (side int, ok bool) {
 	return side, true
 }
 
-// perTime says whether the trades at i are counted by the day or in a row, and not in
-// all.
+// perTime says whether the trades at i are counted by the day or in a row, and not in all.
 func (r *briefReader) perTime(i int) bool {
 	switch r.word(i + 1) {
 	case "in":

@@ -44,8 +44,7 @@ func (r *briefReader) readRisk(i, n int) bool {
 	return true
 }
 
-// exact is an amount that is no mere bound: "below 2%" is only a bound. "Max 2%" is used as
-// 2%.
+// exact is an amount that is no mere bound: "below 2%" is only a bound. "Max 2%" is used as 2%.
 func (r *briefReader) exact(a amount) amount {
 	if a.words == 0 {
 		return a

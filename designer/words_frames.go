@@ -73,10 +73,9 @@ func (r *briefReader) frameAt(i int) (m mention, ok bool) {
 	return mention{tf, i, after, named || beyond}, true
 }
 
-// named are the timeframes that a text names: those beyond doubt, and those that
-// are used where there are bars of them. In a list, such as "hourly and daily
-// bars", one that is certain makes its neighbours certain. Of what is in doubt the
-// first counts.
+// named are the timeframes that a text names: those beyond doubt, and those that are
+// used where there are bars of them. In a list, such as "hourly and daily bars", one
+// that is certain makes its neighbours certain. Of what is in doubt the first counts.
 func (r *briefReader) named() (certain, possible []market.Timeframe) {
 	list := slices.Clone(r.frames)
 	joined := r.joined()
@@ -99,8 +98,7 @@ func (r *briefReader) named() (certain, possible []market.Timeframe) {
 }
 
 // joined says of each mention whether it is the next item of the list that the one
-// before it is in: "1h or 4h", "1h, 4h and 1d". A comma alone joins only before a
-// link.
+// before it is in: "1h or 4h", "1h, 4h and 1d". A comma alone joins only before a link.
 func (r *briefReader) joined() []bool {
 	all := make([]bool, len(r.frames))
 	for k := len(r.frames) - 1; k > 0; k-- {

@@ -102,8 +102,7 @@ func (r *briefReader) vagueCount(i int) int {
 	return 0
 }
 
-// Nearest is the word that a user may have meant who wrote one that was not
-// understood; "" where none is near.
+// Nearest is the word that a user may have meant who wrote one that was not understood; "" where none is near.
 func Nearest(word string) string {
 	const fewest = 4 // letters: shorter words are near to too many
 	if len(word) < fewest {

@@ -68,8 +68,7 @@ func negates(word string) bool {
 	return ok && !d.behind || strings.HasSuffix(word, "n't")
 }
 
-// denierAt is the longest denier that begins at word i, and how many words it has; 0
-// where there is none.
+// denierAt is the longest denier that begins at word i, and how many words it has; 0 where there is none.
 func (r *briefReader) denierAt(i int) (denier, int) {
 	for n := min(3, len(r.words)-i); n > 0; n-- {
 		if d, ok := deniers[strings.Join(r.words[i:i+n], " ")]; ok {
@@ -85,8 +84,7 @@ func (r *briefReader) denierAt(i int) (denier, int) {
 	return denier{}, 0
 }
 
-// limits says whether the denier at i belongs to a bound and rules nothing out: "not
-// only", "no more than".
+// limits says whether the denier at i belongs to a bound and rules nothing out: "not only", "no more than".
 func (r *briefReader) limits(i int) bool {
 	if !negates(r.words[i]) {
 		return false
@@ -288,8 +286,7 @@ func (r *briefReader) alike(i, k int) bool {
 	return kind(i) == kind(k)
 }
 
-// looksBack says whether a denial that is about nothing behind it is about what stands
-// before it.
+// looksBack says whether a denial that is about nothing behind it is about what stands before it.
 func (r *briefReader) looksBack(d denial) bool {
 	w, subject := r.words[d.from], d.from-1
 	helped := strings.HasSuffix(w, "n't") || w == "cannot"
@@ -313,9 +310,8 @@ func (r *briefReader) qualified(i int) bool {
 	return false
 }
 
-// behind lets a denial act on the last thing of the clause before it, and on those
-// in a list with it. "Shorts on EURUSD are forbidden" is about shorts. It says
-// whether there is one.
+// behind lets a denial act on the last thing of the clause before it, and on those in a list
+// with it. "Shorts on EURUSD are forbidden" is about shorts. It says whether there is one.
 func (r *briefReader) behind(d denial, clause []words) bool {
 	k := len(clause) - 1
 	for k >= 0 && clause[k].to > d.from {

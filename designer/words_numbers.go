@@ -75,8 +75,7 @@ func (r *briefReader) before(i int, most float64) amount {
 	return amount{}
 }
 
-// after is the fraction that stands behind the phrase of n words at i, with words in
-// between that say nothing.
+// after is the fraction that stands behind the phrase of n words at i, with words in between that say nothing.
 func (r *briefReader) after(i, n int, most float64) amount {
 	k := i + n
 	for slices.Contains(between, r.word(k)) {
@@ -85,9 +84,8 @@ func (r *briefReader) after(i, n int, most float64) amount {
 	return r.fraction(k, most)
 }
 
-// ownsNext says whether a fraction at a belongs to the phrase that stands before it.
-// In "10% drawdown 2% stop" the 2% belongs to the stop, in "drawdown 10% stop 2%"
-// the 10% does not.
+// ownsNext says whether a fraction at a belongs to the phrase that stands before it. In "10%
+// drawdown 2% stop" the 2% belongs to the stop, in "drawdown 10% stop 2%" the 10% does not.
 func (r *briefReader) ownsNext(a amount) bool {
 	for range 2 * near { // a text may be long
 		if a.words == 0 {

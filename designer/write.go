@@ -54,8 +54,7 @@ func (f *frame) parse(g *Genome, name, description string) (*strategy.Strategy, 
 	return s, nil
 }
 
-// warmUp is about how many bars a reading of period n needs: indicators smooth
-// twice at most.
+// warmUp is about how many bars a reading of period n needs: indicators smooth twice at most.
 func (f *frame) warmUp(g *Genome) int {
 	longest := 0
 	for _, x := range g.Inputs {
@@ -117,8 +116,7 @@ type member struct {
 	at, slope   float64 // centre and slope of a sigmoid, mean and deviation of a gaussian
 }
 
-// sets are what those of a partition are called, and the quantiles that
-// they lie about.
+// sets are what those of a partition are called, and the quantiles that they lie about.
 var sets = map[Partition][]struct {
 	name     string
 	quantile int
@@ -130,9 +128,8 @@ var sets = map[Partition][]struct {
 
 // members lays fuzzy sets over where the values are. Each is as wide as the
 // larger gap to its neighbours, so that none is between two sets, and the outer
-// ones are open to their side, so that none is beyond them. Where quantiles
-// fall together (a direction has only two values) the whole range gives the
-// width.
+// ones are open to their side, so that none is beyond them. Where quantiles fall
+// together (a direction has only two values) the whole range gives the width.
 func (p Partition) members(q [7]float64) []member {
 	list := sets[p]
 	at := func(i int) float64 { return q[list[min(max(i, 0), len(list)-1)].quantile] }
@@ -193,8 +190,7 @@ func (f *frame) writeTraining(b *strings.Builder, g *Genome) {
 	case strategy.Zigzag:
 		fmt.Fprintf(b, "{source: zigzag, zigzag_threshold: %s}\n", number(min(2*move, 0.9)))
 	default:
-		// The same distance up and down: which is touched first must not hang on
-		// which is nearer.
+		// The same distance up and down: which is touched first must not hang on which is nearer.
 		barrier := number(g.Width * math.Sqrt(float64(g.Horizon)))
 		fmt.Fprintf(b,
 			"{source: triple_barrier, pt_multiplier: %s, sl_multiplier: %s, max_holding_period: %d, vol_span: 50, vol_method: ewm, "+

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,9 +204,6 @@ func (d *doctor) damaged(what string, refs []ktrdr.BlobRef) {
 		if more := len(all) - most; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		if names == "" {
-			names = "nothing"
-		}
 		fix := withoutBlob(all)
 		if bars[ref.SHA256] {
 			fix = "restore the file from a backup, or import the series again with `ktrdr data import --replace`; " +
@@ -215,7 +213,7 @@ func (d *doctor) damaged(what string, refs []ktrdr.BlobRef) {
 			fix = "restore the file from a backup, or import the series again with `ktrdr data import`; " +
 				"without it no new series can be assigned to a market"
 		}
-		d.bad("blobs", fix, "%s %s; named by %s", ref.SHA256, what, names)
+		d.bad("blobs", fix, "%s %s; named by %s", ref.SHA256, what, cmp.Or(names, "nothing"))
 	}
 }
 

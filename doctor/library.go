@@ -2,9 +2,7 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -155,7 +153,7 @@ func (d *doctor) instruments(ctx context.Context, l *local.Lab) {
 // leftovers tells of bars that an earlier version left and that were not taken over.
 func (d *doctor) leftovers() {
 	old := filepath.Join(d.cfg.Data, local.OldLibrary)
-	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
+	if !backend.NoFile(old) {
 		d.bad("bars", "start the backend, or run `ktrdr data list`, which takes them over; a file that cannot be taken over is named there",
 			"%s holds bars of an earlier version", old)
 	}

@@ -42,21 +42,19 @@ func (d *doctor) start(ctx context.Context, running bool) {
 
 // rights looks for what this user may not read or write in the data folder.
 func (d *doctor) rights() {
-	places := map[string]uint32{d.cfg.Data: unix.R_OK | unix.W_OK | unix.X_OK}
 	names := []string{d.cfg.Data}
-	files := []string{backend.IDFile, backend.TokenFile, "lock"}
-	for i, name := range files {
-		files[i] = filepath.Join(d.cfg.Data, name)
+	for _, file := range []string{backend.IDFile, backend.TokenFile, "lock"} {
+		names = append(names, filepath.Join(d.cfg.Data, file))
 	}
 	if file, ok := backend.SQLiteFile(d.cfg.Database()); ok {
-		files = append(files, file, file+"-wal", file+"-shm")
+		names = append(names, file, file+"-wal", file+"-shm")
 	}
-	for _, name := range files {
-		places[name] = unix.R_OK | unix.W_OK
-	}
-	for _, name := range append(names, files...) {
-		err := unix.Access(name, places[name])
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for i, name := range names {
+		rights := uint32(unix.R_OK | unix.W_OK)
+		if i == 0 {
+			rights |= unix.X_OK // it is the folder
+		}
+		if err := unix.Access(name, rights); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			d.bad("rights", fmt.Sprintf("run this and the backend as the user who owns it, or give it to this one with `chown -R %d %s`",
 				os.Geteuid(), backend.ShellWord(d.cfg.Data)),
 				"%s cannot be read and written by this user: %v", name, err)
@@ -81,10 +79,8 @@ func (d *doctor) threads(ctx context.Context) {
 	if !own {
 		return
 	}
-	if file, ok := backend.SQLiteFile(at); ok {
-		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			return // it is made
-		}
+	if file, ok := backend.SQLiteFile(at); ok && backend.NoFile(file) {
+		return // it is made
 	}
 	if _, err := sqlstore.Check(ctx, at); err != nil {
 		d.bad("threads", "correct checkpointing.path, or repair what is named", "%v", err)
@@ -100,13 +96,11 @@ func (d *doctor) open(ctx context.Context) bool {
 	}
 	const restoreIt = "restore a backup into an empty folder with `ktrdr restore FILE --data DIR`"
 	file, isFile := backend.SQLiteFile(d.cfg.Database())
-	if isFile {
-		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			d.bad("database", "name the folder with --data, or start a backend with `ktrdr serve`, which makes one",
-				"there is no database at %s", file)
-			d.strays(ctx, "")
-			return false
-		}
+	if isFile && backend.NoFile(file) {
+		d.bad("database", "name the folder with --data, or start a backend with `ktrdr serve`, which makes one",
+			"there is no database at %s", file)
+		d.strays(ctx, "")
+		return false
 	}
 	status, err := sqlstore.Check(ctx, d.cfg.Database())
 	if err != nil {

@@ -17,9 +17,8 @@ const (
 	pollStep = time.Second      // the store's hints may get lost, and none tells that a wait is over; this is the truth
 )
 
-// lookers is how many polls look into the store at once. One is woken for
-// every operation, but all of them are; the few that look first find what there
-// is, and the rest are told that it is gone.
+// lookers is how many polls look into the store at once. One is woken for every operation, but all
+// of them are; the few that look first find what there is, and the rest are told that it is gone.
 const lookers = 4
 
 // queue remembers for which types the store had nothing, so that a wake-up
@@ -97,10 +96,9 @@ func (e *Engine) claim(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr
 	}
 }
 
-// look asks the store once, unless others have just found that there is
-// nothing. A first look always asks, because its key may name a claim whose
-// answer was lost, and so does a look at the end of a step, because a hint may
-// have been.
+// look asks the store once, unless others have just found that there is nothing. A first look
+// always asks, because its key may name a claim whose answer was lost, and so does a look at the
+// end of a step, because a hint may have been.
 func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.Incarnation, hint <-chan struct{},
 	ask bool,
 ) (ktrdr.ClaimReply, error) {
@@ -136,14 +134,10 @@ func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.
 		e.waiting.learn(key, hint)
 		return ktrdr.ClaimReply{}, nil
 	}
-	if err := e.soundCheckpoint(context.WithoutCancel(ctx), task); err != nil {
-		return ktrdr.ClaimReply{}, err
-	}
-	if err := e.inject(context.WithoutCancel(ctx), task); err != nil {
-		return ktrdr.ClaimReply{}, err
-	}
-	if err := e.addLook(context.WithoutCancel(ctx), task); err != nil {
-		return ktrdr.ClaimReply{}, err
+	for _, complete := range []func(context.Context, *ktrdr.Task) error{e.soundCheckpoint, e.inject, e.addLook} {
+		if err := complete(context.WithoutCancel(ctx), task); err != nil {
+			return ktrdr.ClaimReply{}, err
+		}
 	}
 	return ktrdr.ClaimReply{Task: task}, nil
 }

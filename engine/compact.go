@@ -20,8 +20,7 @@ type Trash interface {
 // supersedeEvery is between two looks for superseded checkpoints.
 const supersedeEvery = time.Second
 
-// leaving is which operations have saved checkpoints since they were last looked
-// at.
+// leaving is which operations have saved checkpoints since they were last looked at.
 type leaving struct {
 	mu    sync.Mutex
 	saves map[ktrdr.OperationID]bool
@@ -44,10 +43,9 @@ func (l *leaving) take() map[ktrdr.OperationID]bool {
 	return saves
 }
 
-// stillThere looks at the blobs of a checkpoint once more after its row is
-// committed. Another operation may have let go of the same bytes in that moment.
-// The state is put again; an artifact is CodeUnavailable, so that the worker uploads
-// it again and repeats its write.
+// stillThere looks at the blobs of a checkpoint once more after its row is committed. Another
+// operation may have let go of the same bytes in that moment. The state is put again; an artifact
+// is CodeUnavailable, so that the worker uploads it again and repeats its write.
 func (e *Engine) stillThere(ctx context.Context, artifacts []ktrdr.Artifact, state *ktrdr.Artifact, text []byte) error {
 	if state != nil && e.gone(ctx, state.SHA256) {
 		if _, err := e.blobs.Put(ctx, state.SHA256, bytes.NewReader(text)); err != nil {

@@ -13,14 +13,13 @@ import (
 // detector is the orphan detector: it sweeps at every interval and as soon as
 // the oldest heartbeat reaches the timeout, whichever comes first.
 //
-// It trusts its own judgement only while it has been watching. After a gap in
-// its sweeps (the database away, the machine asleep, the process stopped) every
-// worker looks silent although it was the detector that did not listen, so it
-// waits one full timeout before it judges again. A start is such a gap, and so
-// is a time in which this backend could not store its own beats: then it could
-// not store its workers' either. While the listener is full, a worker may not
-// get through to it; the detector then waits too, but for one timeout only, and
-// not again before another has passed: strangers must not keep it from judging.
+// It trusts its own judgement only while it has been watching. After a gap in its sweeps (the
+// database away, the machine asleep, the process stopped) every worker looks silent although it was
+// the detector that did not listen, so it waits one full timeout before it judges again. A start is
+// such a gap, and so is a time in which this backend could not store its own beats: then it could
+// not store its workers' either. While the listener is full, a worker may not get through to it;
+// the detector then waits too, but for one timeout only, and not again before another has passed:
+// strangers must not keep it from judging.
 type detector struct {
 	e        *Engine
 	orphaned atomic.Int64
@@ -42,9 +41,8 @@ type watch struct {
 	missed            int       // sweeps in a row that left something that was due
 }
 
-// begin notes that a sweep begins now and says whether it may judge. Since
-// steady, this backend's own beats have been stored; full is when the listener
-// last had no place for a connection.
+// begin notes that a sweep begins now and says whether it may judge. Since steady, this backend's
+// own beats have been stored; full is when the listener last had no place for a connection.
 func (w *watch) begin(now, steady, full time.Time) bool {
 	if full.After(w.last) && !now.Before(w.crowded.Add(w.timeout)) {
 		w.crowded = now.Add(w.timeout)
@@ -67,8 +65,7 @@ func gap(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
 
-// The pauses after a sweep that could not get at a row that was due: doubled
-// each time.
+// The pauses after a sweep that could not get at a row that was due: doubled each time.
 const (
 	minPause  = 5 * time.Millisecond
 	maxMisses = 8 // 1.3 s
@@ -157,8 +154,7 @@ func (d *detector) overdue() time.Duration {
 	return time.Since(last) - max(2*d.e.settings.CheckInterval, overdueAtLeast)
 }
 
-// overdueAtLeast keeps a busy moment from looking like a dead detector where
-// intervals are short.
+// overdueAtLeast keeps a busy moment from looking like a dead detector where intervals are short.
 const overdueAtLeast = 5 * time.Second
 
 func (d *detector) setRunning(running bool) {

@@ -1,7 +1,6 @@
-// Package engine keeps operations alive: it hands them to workers, listens for
-// heartbeats, notices silence, recovers what dead processes held, and passes on
-// cancels. It knows operations, claims, heartbeats and checkpoints; it knows no
-// phase of any research.
+// Package engine keeps operations alive: it hands them to workers, listens for heartbeats, notices
+// silence, recovers what dead processes held, and passes on cancels. It knows operations, claims,
+// heartbeats and checkpoints; it knows no phase of any research.
 //
 //	user ──Submit, Cancel, Resume──▶ ┌────────┐ ◀──Claim, Heartbeat, Checkpoint, Finish── worker
 //	                                 │ engine │

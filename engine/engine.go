@@ -36,8 +36,7 @@ type Config struct {
 	Inject func(ktrdr.Operation) string
 	// Collect deletes blobs that no row names; nil means never.
 	Collect func(ctx context.Context) (deleted int, err error)
-	// Trash is where blobs go that rows have just stopped naming; nil leaves
-	// them to Collect.
+	// Trash is where blobs go that rows have just stopped naming; nil leaves them to Collect.
 	Trash Trash
 	// FreeDisk tells the free bytes where the data is; nil means unknown.
 	FreeDisk func() (int64, error)
@@ -140,9 +139,8 @@ func (e *Engine) Start(ctx context.Context) error {
 // died without a stop. Each runs next in a child process.
 func (e *Engine) Requeued() []ktrdr.OperationID { return e.requeued }
 
-// Run keeps the engine's loops going until ctx ends, then says goodbye to the
-// store. It returns nil on an ordinary stop and an error when a newer life of
-// this backend has started elsewhere.
+// Run keeps the engine's loops going until ctx ends, then says goodbye to the store. It returns nil
+// on an ordinary stop and an error when a newer life of this backend has started elsewhere.
 func (e *Engine) Run(ctx context.Context) error {
 	g, loops := errgroup.WithContext(ctx)
 	g.Go(func() error { e.detector.run(loops); return nil })
@@ -162,13 +160,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
-// Drain stops handing out work; open polls return at once. Work that is out
-// goes on.
+// Drain stops handing out work; open polls return at once. Work that is out goes on.
 func (e *Engine) Drain() { e.drain.Do(func() { close(e.draining) }) }
 
-// beat tells the other backends that this one is alive. It ends with an error
-// when a newer life of this backend has started: two that believe to be the
-// same must not go on side by side.
+// beat tells the other backends that this one is alive. It ends with an error when a newer life of
+// this backend has started: two that believe to be the same must not go on side by side.
 func (e *Engine) beat(ctx context.Context) error {
 	tick := time.NewTicker(e.settings.HeartbeatInterval)
 	defer tick.Stop()
@@ -202,8 +198,7 @@ func (e *Engine) beatOnce(ctx context.Context) error {
 	return e.store.Beat(ctx, e.backend)
 }
 
-// leastBeat is time enough for a beat on a busy machine, however short the
-// interval is.
+// leastBeat is time enough for a beat on a busy machine, however short the interval is.
 const leastBeat = 5 * time.Second
 
 // note logs and counts what a recovery did; one line per operation, with its

@@ -19,8 +19,7 @@ type fleet struct {
 	heard   map[ktrdr.WorkerID]time.Time
 }
 
-// fleetAge is how old a listing may be; well below the 30 s within which
-// missing workers must show.
+// fleetAge is how old a listing may be; well below the 30 s within which missing workers must show.
 const fleetAge = time.Second
 
 // beat notes a heartbeat and returns how far past the interval it came.
@@ -39,8 +38,7 @@ func (f *fleet) beat(id ktrdr.WorkerID, interval time.Duration) time.Duration {
 	return max(0, now.Sub(last)-interval)
 }
 
-// forget drops the listing: a worker came or went, or it must be no older than
-// another answer.
+// forget drops the listing: a worker came or went, or it must be no older than another answer.
 func (f *fleet) forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,8 +76,7 @@ func (e *Engine) Workers(ctx context.Context) ([]ktrdr.Worker, error) {
 	return e.store.Workers(ctx, min(e.settings.OrphanTimeout, minHeartbeats*e.settings.HeartbeatInterval))
 }
 
-// explain fills in why PENDING operations cannot start, and which live ones do
-// not move.
+// explain fills in why PENDING operations cannot start, and which live ones do not move.
 func (e *Engine) explain(ctx context.Context, ops []ktrdr.Operation) error {
 	if err := e.explainLive(ctx, ops); err != nil {
 		return err
@@ -122,6 +119,11 @@ func (e *Engine) explainLive(ctx context.Context, ops []ktrdr.Operation) error {
 	if err != nil {
 		return err
 	}
+	for i := range ops {
+		if ops[i].Status == ktrdr.Reconciling {
+			ops[i].Deadline = e.deadline(ops[i])
+		}
+	}
 	for _, stall := range stalls {
 		for i := range ops {
 			if ops[i].ID == stall.Operation && ops[i].Status.Live() {
@@ -130,6 +132,16 @@ func (e *Engine) explainLive(ctx context.Context, ops []ktrdr.Operation) error {
 		}
 	}
 	return nil
+}
+
+// deadline is when a worker that stays silent loses the operation. A backend that
+// started later first listens for as long.
+func (e *Engine) deadline(op ktrdr.Operation) time.Time {
+	from := op.HeartbeatAt
+	if e.started.After(from) {
+		from = e.started
+	}
+	return from.Add(e.settings.OrphanTimeout).UTC().Truncate(time.Millisecond)
 }
 
 func reason(op ktrdr.Operation, workers []ktrdr.Worker, paused bool) string {

@@ -38,8 +38,7 @@ func (e *Engine) Health(ctx context.Context) ktrdr.Health {
 	return h
 }
 
-// healthOfStore fills in what the store says, and that it says nothing or takes
-// nothing.
+// healthOfStore fills in what the store says, and that it says nothing or takes nothing.
 func (e *Engine) healthOfStore(ctx context.Context, h *ktrdr.Health, problem func(format string, args ...any)) {
 	all, err := e.account.get(ctx, e.askStore)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Queue is a line that parents stand in.
@@ -43,15 +44,10 @@ func (e *Engine) queueNames() string {
 	if len(e.config.Queues) == 0 {
 		return "none"
 	}
-	names := make([]string, len(e.config.Queues))
-	for i, q := range e.config.Queues {
-		names[i] = q.Name
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(text.Map(e.config.Queues, func(q Queue) string { return q.Name }), ", ")
 }
 
-// startQueued starts parents whose turn has come: whenever something changed,
-// and at every step.
+// startQueued starts parents whose turn has come: whenever something changed, and at every step.
 func (e *Engine) startQueued(ctx context.Context) {
 	if len(e.config.Queues) == 0 {
 		return

@@ -19,8 +19,7 @@ const (
 	RestartFail   RestartPolicy = "fail"   // it is FAILED and waits to be resumed by hand
 )
 
-// Settings are the engine's times and policies. Zero durations mean the
-// default given beside each.
+// Settings are the engine's times and policies. Zero durations mean the default given beside each.
 type Settings struct {
 	OrphanTimeout     time.Duration // silence after which a claim is given up; 60 s
 	CheckInterval     time.Duration // between sweeps; 15 s

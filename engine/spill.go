@@ -13,10 +13,9 @@ import (
 	"github.com/ktrdr/ktrdr/thread"
 )
 
-// spilling is a saver whose large values are blobs. Its rows hold a
-// thread.BlobValue in place of each. Copying, pruning and deleting rows needs no
-// blobs, and the collector finds the blobs that rows still name. Clients cannot
-// name blobs themselves.
+// spilling is a saver whose large values are blobs. Its rows hold a thread.BlobValue in place of
+// each. Copying, pruning and deleting rows needs no blobs, and the collector finds the blobs that
+// rows still name. Clients cannot name blobs themselves.
 type spilling struct {
 	thread.Saver
 	blobs ktrdr.Blobs
@@ -53,8 +52,7 @@ func (s spilling) PutWrites(ctx context.Context, w thread.Writes) error {
 	return s.Saver.PutWrites(ctx, w)
 }
 
-// spill makes a large value a blob. What the saver below would refuse is left
-// to it.
+// spill makes a large value a blob. What the saver below would refuse is left to it.
 func (s spilling) spill(ctx context.Context, v thread.Value) (thread.Value, error) {
 	switch {
 	case strings.HasPrefix(v.Type, thread.BlobPrefix):
@@ -148,8 +146,7 @@ func writesOf(writes []thread.PendingWrite) []*thread.Value {
 	return values
 }
 
-// fetched holds blobs that were read already: checkpoints of one thread share
-// most of their values.
+// fetched holds blobs that were read already: checkpoints of one thread share most of their values.
 type fetched map[ktrdr.Hash][]byte
 
 // fetch puts the values in the place of what stands for them.

@@ -69,8 +69,7 @@ func (e *Engine) submitAll(ctx context.Context, ops []ktrdr.NewOperation, keys [
 	return e.store.CreateAll(ctx, ops, keys)
 }
 
-// checkSpec refuses an operation of an unknown type, and one whose type cannot run
-// its spec.
+// checkSpec refuses an operation of an unknown type, and one whose type cannot run its spec.
 func (e *Engine) checkSpec(op ktrdr.NewOperation) error {
 	if err := e.checkTypes(op.Type); err != nil {
 		return err
@@ -155,17 +154,15 @@ func (e *Engine) SetPaused(ctx context.Context, paused bool) error {
 	return e.store.SetPaused(ctx, paused)
 }
 
-// InQueue lists the operations of a queue, at most that number of waiting ones.
-// What health remembers is forgotten: a client that asks for this and then for
-// health gets a newer answer.
+// InQueue lists the operations of a queue, at most that number of waiting ones. What health
+// remembers is forgotten: a client that asks for this and then for health gets a newer answer.
 func (e *Engine) InQueue(ctx context.Context, name string, most int) (ktrdr.QueueState, error) {
 	defer e.account.forget()
 	defer e.fleet.forget()
 	return e.store.InQueue(ctx, name, most)
 }
 
-// CheckpointAt returns a checkpoint with its state, or the newest when id is
-// empty.
+// CheckpointAt returns a checkpoint with its state, or the newest when id is empty.
 func (e *Engine) CheckpointAt(ctx context.Context, op ktrdr.OperationID, id string) (ktrdr.Checkpoint, error) {
 	c, err := e.store.Checkpoint(ctx, op, id)
 	if err != nil || c.StateBlob == nil {
@@ -180,8 +177,7 @@ func (e *Engine) CheckpointAt(ctx context.Context, op ktrdr.OperationID, id stri
 	return c.Checkpoint, err
 }
 
-// RevokeToken ends one, but not the last admin token: no other could be made
-// after that.
+// RevokeToken ends one, but not the last admin token: no other could be made after that.
 func (e *Engine) RevokeToken(ctx context.Context, id string) error {
 	tokens, err := e.store.Tokens(ctx)
 	if err != nil {

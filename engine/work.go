@@ -152,8 +152,7 @@ func (e *Engine) logCheckpoint(ctx context.Context, c ktrdr.NewCheckpoint) {
 	e.log.InfoContext(ctx, "Checkpoint saved", "op", c.Operation, "epoch", c.Epoch, "type", c.Type, "step", c.Step)
 }
 
-// prepare checks a checkpoint and makes its blobs durable, so that the row can
-// be written.
+// prepare checks a checkpoint and makes its blobs durable, so that the row can be written.
 func (e *Engine) prepare(ctx context.Context, c *ktrdr.NewCheckpoint) (*ktrdr.Artifact, error) {
 	switch {
 	case !c.Type.Known():
@@ -271,8 +270,7 @@ func (e *Engine) verify(ctx context.Context, a ktrdr.Artifact) error {
 	return nil
 }
 
-// Finish ends an operation. The parent, if it has one that waits, moves on in
-// the same transaction.
+// Finish ends an operation. The parent, if it has one that waits, moves on in the same transaction.
 func (e *Engine) Finish(ctx context.Context, f ktrdr.Finished) error {
 	if !f.Outcome.Terminal() {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "an operation ends COMPLETED, FAILED or CANCELLED, not %.40q", string(f.Outcome))

@@ -31,9 +31,8 @@ type Interval struct {
 	Undefined string   `json:"undefined,omitempty"`
 }
 
-// Sharpe is the Sharpe ratio per bar. The p-value asks how often the ratio of
-// returns without an edge, which is the resampled one less the estimate, reaches
-// the estimate.
+// Sharpe is the Sharpe ratio per bar. The p-value asks how often the ratio of returns
+// without an edge, which is the resampled one less the estimate, reaches the estimate.
 func (b Bootstrap) Sharpe(returns []float64, r *num.Rand) Interval {
 	out := Interval{
 		Level: cmp.Or(b.Level, 0.95), Draws: cmp.Or(b.Draws, 1000), Block: max(1, num.Pow(float64(len(returns)), 1.0/3)),

@@ -53,8 +53,7 @@ type Drawdown struct {
 }
 
 // Drawdowns are the deepest falls of an equity curve, deepest first and at most
-// top of them. They do not overlap: a fall lasts until its peak is reached
-// again.
+// top of them. They do not overlap: a fall lasts until its peak is reached again.
 func Drawdowns(times []int64, equity []float64, top int) ([]Drawdown, error) {
 	if err := fits(times, equity); err != nil {
 		return nil, err
@@ -84,8 +83,7 @@ func Drawdowns(times []int64, equity []float64, top int) ([]Drawdown, error) {
 	return falls[:min(max(top, 0), len(falls))], nil
 }
 
-// fits checks that a curve can be broken into parts. Ruin ends a curve at zero
-// or below; nothing may follow it.
+// fits checks that a curve can be broken into parts. Ruin ends a curve at zero or below; nothing may follow it.
 func fits(times []int64, equity []float64) error {
 	if len(times) != len(equity) || len(equity) == 0 {
 		return fmt.Errorf("equity curve: %d values do not fit %d times; there must be one for each, and one at least", len(equity), len(times))

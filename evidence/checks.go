@@ -10,8 +10,7 @@ import (
 
 type checks []Reason
 
-// check adds a reason. A nil value fails the check, and the text then is
-// undefined.
+// check adds a reason. A nil value fails the check, and the text then is undefined.
 func (c *checks) check(code Code, value *float64, limit float64, ok func(value, limit float64) bool, text, undefined string) {
 	r := Reason{Code: code, Text: text, Value: value, Limit: num.Finite(limit)}
 	if value == nil {
@@ -74,8 +73,7 @@ func (j *judge) strategy() {
 		"the decay from in-sample to the test part is unknown: "+f.Decay.Undefined)
 }
 
-// luck compares the test part with buy-and-hold and with the best of all trials
-// by luck.
+// luck compares the test part with buy-and-hold and with the best of all trials by luck.
 func (j *judge) luck() {
 	f, r := &j.v.Figures, &j.rules
 	s, h := f.Test.Sharpe.Ratio(), f.Test.HoldSharpe.Ratio()

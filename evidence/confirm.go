@@ -88,8 +88,7 @@ func (c *Confirmation) plainInterval(holdout *Part) {
 	c.Low, c.High = num.Finite(*ratio-half), num.Finite(*ratio+half)
 }
 
-// unit is the error behind the Sharpe ratio's z-value, annualized where the
-// ratio is.
+// unit is the error behind the Sharpe ratio's z-value, annualized where the ratio is.
 func (c *Confirmation) unit(barsPerYear float64) float64 {
 	e := c.Holdout.Sharpe.cautiousError()
 	if c.Holdout.Sharpe.Annualized != nil {
@@ -143,8 +142,7 @@ func ownShare(p *Part, c *Comparison) float64 {
 	return math.Sqrt(max(1-float64(explained*explained), 0))
 }
 
-// reaches is the probability that a claim has at least this z-value, given the
-// true value. It rises with truth.
+// reaches is the probability that a claim has at least this z-value, given the true value. It rises with truth.
 func (s selection) reaches(truth float64) float64 { return tailRatio(s.z-truth, s.bound-truth) }
 
 // solve finds the truth between from and to for which the z-value is reached

@@ -7,9 +7,8 @@ import (
 	"github.com/ktrdr/ktrdr/num"
 )
 
-// Curve is what the equity curve of a backtest shows beyond its figures: when it
-// was earned, how long the account was under water, and how far the Sharpe ratio
-// could be off.
+// Curve is what the equity curve of a backtest shows beyond its figures: when it was
+// earned, how long the account was under water, and how far the Sharpe ratio could be off.
 type Curve struct {
 	Years     []Year     `json:"years"`
 	Drawdowns []Drawdown `json:"drawdowns"` // at most five, the deepest first

@@ -9,8 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/num"
 )
 
-// Returns are those of an equity curve from one close to the next. What is not
-// above zero cannot earn a return.
+// Returns are those of an equity curve from one close to the next. What is not above zero cannot earn a return.
 func Returns(equity []float64) []float64 {
 	if len(equity) < 2 {
 		return nil
@@ -106,8 +105,7 @@ func (c *Comparison) regress(s, m sample) {
 	c.AlphaZ = num.Finite(alpha / e)
 }
 
-// compound is the return over all bars; a series that is not finite has none
-// and gives -1, the worst.
+// compound is the return over all bars; a series that is not finite has none and gives -1, the worst.
 func compound(returns []float64) float64 {
 	logs := make([]float64, len(returns))
 	for i, v := range returns {

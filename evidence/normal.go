@@ -21,8 +21,7 @@ func NormCDF(x float64) float64 {
 	case x > tailFrom:
 		return 1 - tail(x)
 	}
-	// Φ(x) = 1/2 + φ(x)(x + x³/3 + x⁵/(3·5) + …): all terms of one sign, so
-	// that none of them cancels.
+	// Φ(x) = 1/2 + φ(x)(x + x³/3 + x⁵/(3·5) + …): all terms of one sign, so that none of them cancels.
 	term, sum := x, x
 	for k := 3.0; math.Abs(term) > 1e-18*math.Abs(sum); k += 2 {
 		term = float64(term * (float64(x*x) / k))

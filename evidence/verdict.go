@@ -26,8 +26,7 @@ type Verdict struct {
 // Code names a check.
 type Code string
 
-// The checks, in the order in which they are made. The last three are those of
-// a [Confirmation].
+// The checks, in the order in which they are made. The last three are those of a [Confirmation].
 const (
 	NotRuined       Code = "not_ruined"
 	NotCollapsed    Code = "not_collapsed"

@@ -10,8 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// Live computes features bar by bar, as they arrive: the same bits as Build
-// on the same bars.
+// Live computes features bar by bar, as they arrive: the same bits as Build on the same bars.
 //
 // A bar is pushed when it has closed. A longer bar that closes at the same
 // instant as a base bar is pushed before it, or the row would not see it.
@@ -105,8 +104,7 @@ func (f *feed) push(bar market.Bar, end int64) {
 	f.waiting = append(f.waiting, pending{end, values})
 }
 
-// show puts the newest values that are known at an instant into the row, and
-// takes out what has become too old.
+// show puts the newest values that are known at an instant into the row, and takes out what has become too old.
 func (f *feed) show(row []float32, now int64) {
 	newest := -1
 	for newest+1 < len(f.waiting) && f.waiting[newest+1].end <= now {

@@ -69,8 +69,7 @@ func Build(s *strategy.Strategy, data []*market.Bars) (*Matrix, error) {
 	return m, nil
 }
 
-// sortOut finds the series of every timeframe and refuses what does not belong
-// together.
+// sortOut finds the series of every timeframe and refuses what does not belong together.
 func sortOut(s *strategy.Strategy, data []*market.Bars) (map[market.Timeframe]*market.Bars, error) {
 	series := map[market.Timeframe]*market.Bars{}
 	for _, b := range data {
@@ -114,8 +113,7 @@ func (r *scratch) take(outputs, n int) ([][]float64, []float32) {
 	return out, r.member[:n]
 }
 
-// fill computes one indicator on one timeframe, once, and every column that
-// reads it.
+// fill computes one indicator on one timeframe, once, and every column that reads it.
 func (m *Matrix) fill(src source, b *market.Bars, at []int32, room *scratch) {
 	out, values := room.take(len(src.indicator.Outputs()), b.Len())
 	src.indicator.Compute(b, out)

@@ -61,8 +61,7 @@ func moments(m *Matrix, rows []int32, k int) (mean, deviation float64) {
 	return mean, math.Sqrt(squares / n)
 }
 
-// Apply scales a matrix in place. It refuses one that is scaled already and
-// one of other features.
+// Apply scales a matrix in place. It refuses one that is scaled already and one of other features.
 func (n Norm) Apply(m *Matrix) error {
 	if m.Scaled {
 		return errors.New("the features are scaled already")

@@ -6,8 +6,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// plan says what has to be computed: each indicator once on each timeframe,
-// however many columns read it.
+// plan says what has to be computed: each indicator once on each timeframe, however many columns read it.
 type plan struct {
 	columns []strategy.Column
 	sources map[market.Timeframe][]source

@@ -91,8 +91,7 @@ func valueRange(m *Matrix, rows []int32, k int) (least, most float64) {
 	return least, most
 }
 
-// sets reports the fuzzy sets. The memberships of one on one timeframe are
-// neighbouring columns.
+// sets reports the fuzzy sets. The memberships of one on one timeframe are neighbouring columns.
 func (r *InputReport) sets(s *strategy.Strategy, m *Matrix, rows []int32) {
 	k := 0
 	for _, in := range s.Inputs {

@@ -9,8 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// What longer bars may lack and by how much they may differ before they are
-// refused.
+// What longer bars may lack and by how much they may differ before they are refused.
 const (
 	bareShare  = 0.2
 	apartShare = 0.05
@@ -66,8 +65,7 @@ func instant(t time.Time) int64 {
 	return t.Unix()
 }
 
-// reach tells from when to when bars are: the opening of the first, the close
-// of the last.
+// reach tells from when to when bars are: the opening of the first, the close of the last.
 func reach(b *market.Bars) string {
 	if b.Len() == 0 {
 		return "nowhere"

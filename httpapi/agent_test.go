@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // fakeResearch answers as its functions do; the others it does not need.
@@ -75,6 +76,39 @@ func TestTrigger_AsksTheDesk(t *testing.T) {
 		if got.Operation != testOp || got.Run != "run_1" || a.header.Get(api.HeaderReplay) != replay {
 			t.Errorf("key %q: answer %+v, %s %q", key, got, api.HeaderReplay, a.header.Get(api.HeaderReplay))
 		}
+	}
+}
+
+func TestTrigger_OfADryRunIsAnsweredWithoutAnOperation(t *testing.T) {
+	desk := &fakeResearch{start: func(r research.Request, _ ktrdr.IdempotencyKey) (research.Triggered, error) {
+		if !r.DryRun {
+			t.Error("it is no dry run any more")
+		}
+		return research.Triggered{Operations: []research.TriggeredResearch{}, Preview: &research.Preview{Count: 3}}, nil
+	}}
+	st := serve(t, &fakeEngine{}, func(c *Config) { c.Research = desk })
+	var got research.Triggered
+	mustData(t, st.send(t, http.MethodPost, "/api/v1/agent/trigger", `{"brief":"trend","dry_run":true}`), http.StatusOK, &got)
+	if got.Preview == nil || got.Preview.Count != 3 || len(got.Operations) != 0 {
+		t.Errorf("answer %+v", got)
+	}
+}
+
+func TestValidate_SaysWhatIsWrongAndWhere(t *testing.T) {
+	st := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = &fakeDesk{} })
+	var got strategy.Validation
+	mustData(t, st.send(t, http.MethodPost, "/api/v1/strategies/validate", `{"strategy_yaml":"name: x\nunknown: {}\n"}`), http.StatusOK, &got)
+	if got.Valid || len(got.Problems) == 0 || got.Problems[0].Line == 0 || got.Strategy != nil {
+		t.Errorf("answer %+v, want problems with their lines", got)
+	}
+	example := strategy.Examples()[0]
+	body, err := json.Marshal(api.ValidateRequest{Strategy: string(example.Source)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustData(t, st.send(t, http.MethodPost, "/api/v1/strategies/validate", string(body)), http.StatusOK, &got)
+	if !got.Valid || got.Strategy == nil || len(got.Strategy.Features) == 0 {
+		t.Errorf("%s: %+v, want the facts of a valid strategy", example.Name, got)
 	}
 }
 

@@ -259,7 +259,7 @@ func TestClient_CarriesAUsersCalls(t *testing.T) {
 
 	want := ktrdr.OperationQuery{
 		Status: []ktrdr.Status{ktrdr.Failed, ktrdr.Running}, Type: []ktrdr.Type{ktrdr.Dummy}, ActiveOnly: true, Roots: true, Resumable: true,
-		Parent: testOp, Brief: true, Sort: ktrdr.Ended, Limit: 3, Cursor: "a b&c",
+		Parent: testOp, Search: "a_b%", Brief: true, Sort: ktrdr.Ended, Limit: 3, Cursor: "a b&c",
 	}
 	page, err := cl.List(ctx, want)
 	if err != nil || len(page.Operations) != 1 || page.Next != "n" || !cmp.Equal(want, query) {

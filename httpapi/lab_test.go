@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // fakeDesk answers as its functions do; the others it does not need.
@@ -61,12 +62,20 @@ func (f *fakeDesk) Indicators() []indicator.Description {
 	return []indicator.Description{{Name: "rsi"}}
 }
 
+func (f *fakeDesk) CheckSeries(_ context.Context, symbol, timeframe string) (jobs.SeriesCheck, error) {
+	return jobs.SeriesCheck{Symbol: symbol, Timeframe: timeframe, OK: true}, nil
+}
+
 func (f *fakeDesk) DeleteSeries(_ context.Context, symbol, timeframe string) (jobs.DeletedSeries, error) {
 	return jobs.DeletedSeries{Symbol: symbol, Timeframe: timeframe, Series: 2}, nil
 }
 
 func (f *fakeDesk) RenameSeries(_ context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error) {
 	return []jobs.LibrarySeries{{Symbol: r.NewSymbol}}, nil
+}
+
+func (f *fakeDesk) ValidateStrategy(text string) strategy.Validation {
+	return strategy.Validate([]byte(text), "strategy")
 }
 
 func (f *fakeDesk) AddStrategy(_ context.Context, r jobs.StrategyRequest) (jobs.Strategy, error) {

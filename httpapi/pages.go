@@ -25,12 +25,15 @@ type Pages interface {
 // LinkLasts is how long a link can sign a browser in.
 const LinkLasts = 10 * time.Minute
 
-// livePath is the stream of the pages.
-const livePath = "/live"
+const (
+	livePath   = "/live"        // the stream of the pages
+	uploadPath = "/data/upload" // takes price files
+)
 
 var (
-	pageSpec = &api.Spec{Path: "page"}
-	liveSpec = &api.Spec{Path: "page live", Stream: true}
+	pageSpec   = &api.Spec{Path: "page", Limit: api.BodyLimit}
+	liveSpec   = &api.Spec{Path: "page live", Stream: true}
+	uploadSpec = &api.Spec{Path: "page upload", Limit: api.PutBlob.Limit + api.BodyLimit}
 )
 
 // isPage reports whether a path is one that people look at.
@@ -41,11 +44,17 @@ func isPage(path string) bool {
 // servePage answers a browser. The pages get the browser's token by api.Caller;
 // without one they show only how to sign in.
 func (s *Server) servePage(c *call) {
-	c.spec = pageSpec
-	if c.URL.Path == livePath {
+	switch c.spec = pageSpec; c.URL.Path {
+	case livePath:
 		c.spec = liveSpec
+	case uploadPath:
+		c.spec = uploadSpec
 	}
 	s.setDeadline(c)
+	if c.ContentLength != 0 && !c.spec.Stream {
+		c.bodyDeadline()
+		c.Request.Body = &formBody{c.Request.Body, c}
+	}
 	if err := s.checkHost(c.Request); err != nil {
 		s.fail(c.Context(), c, err)
 		return
@@ -76,6 +85,21 @@ func (s *Server) servePage(c *call) {
 		defer s.streams.Add(-1)
 	}
 	s.pages.ServeHTTP(c, c.WithContext(ctx))
+}
+
+// formBody lifts the deadline of a body that has come: else it would end the
+// request while it is answered.
+type formBody struct {
+	io.ReadCloser
+	call *call
+}
+
+func (b *formBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.call.bodyRead()
+	}
+	return n, err
 }
 
 // RoundTrip answers a request of the pages to the API, as the token of its

@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/thread"
 )
 
@@ -130,9 +131,12 @@ type Desk interface {
 	Models(ctx context.Context, limit int, cursor string) ([]jobs.TrainedModel, string, error)
 	Strategies(ctx context.Context) ([]jobs.Strategy, error)
 	AddStrategy(ctx context.Context, r jobs.StrategyRequest) (jobs.Strategy, error)
+	// ValidateStrategy says what is wrong with the text of a strategy.
+	ValidateStrategy(text string) strategy.Validation
 	DeleteStrategy(ctx context.Context, name string) error
 	Indicators() []indicator.Description
 	Series(ctx context.Context) ([]jobs.LibrarySeries, error)
+	CheckSeries(ctx context.Context, symbol, timeframe string) (jobs.SeriesCheck, error)
 	DeleteSeries(ctx context.Context, symbol, timeframe string) (jobs.DeletedSeries, error)
 	RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error)
 	DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error)
@@ -163,6 +167,8 @@ type Research interface {
 	Leaderboard(ctx context.Context, q report.LeaderboardQuery) (report.Leaderboard, error)
 	Report(ctx context.Context, q report.Query) (report.Report, error)
 	Search(ctx context.Context, q report.Query) (report.Search, error)
+	// Compare puts researches side by side.
+	Compare(ctx context.Context, ids []string) (report.Compared, error)
 }
 
 // Resilience keeps the circuit breakers and decides what is shed.

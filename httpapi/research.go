@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"net/http"
 	"strings"
 	"time"
 
@@ -22,6 +23,9 @@ func (s *Server) trigger(c *call, in research.Request) (research.Triggered, erro
 	key, err := c.idempotencyKey()
 	if err != nil {
 		return research.Triggered{}, err
+	}
+	if in.DryRun {
+		c.answer = http.StatusOK // nothing is created
 	}
 	out, err := s.research.Start(c.Context(), in, key)
 	c.replayed(out.Replayed)
@@ -76,6 +80,14 @@ func (s *Server) search(c *call, in api.ReportRequest) (report.Search, error) {
 		return report.Search{}, err
 	}
 	return s.research.Search(c.Context(), q)
+}
+
+func (s *Server) compare(c *call, in api.CompareRequest) (report.Compared, error) {
+	out, err := s.research.Compare(c.Context(), in.IDs)
+	if ktrdr.CodeOf(err) == ktrdr.CodeInvalid { // of the query: there is no body
+		err = malformed("%w", err)
+	}
+	return out, err
 }
 
 // span is what a report is about.

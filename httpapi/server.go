@@ -24,6 +24,7 @@ import (
 // Config is what a Server is made of.
 type Config struct {
 	Types      ktrdr.Types // the operation types; required
+	Settings   []ktrdr.EffectiveSetting
 	Engine     Engine
 	Desk       Desk                   // makes operations of requests; required
 	Research   Research               // makes researches of requests, and remembers them; required
@@ -47,6 +48,7 @@ type Config struct {
 // Server answers HTTP.
 type Server struct {
 	types      ktrdr.Types
+	settings   []ktrdr.EffectiveSetting
 	engine     Engine
 	desk       Desk
 	research   Research
@@ -71,7 +73,7 @@ type Server struct {
 // New makes a server of the table of routes.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		types: c.Types, engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
+		types: c.Types, settings: c.Settings, engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
 		limiter:    newLimiter(cmp.Or(c.MaxConns, 1024), c.Log),
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),

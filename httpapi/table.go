@@ -6,8 +6,10 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // table binds every route of package api to what answers it.
@@ -38,12 +40,18 @@ func table() []row {
 		on(api.Models, (*Server).models),
 		ask(api.Strategies, toDesk, Desk.Strategies),
 		forward(api.AddStrategy, toDesk, Desk.AddStrategy),
+		on(api.ValidateStrategy, func(s *Server, _ *call, in api.ValidateRequest) (strategy.Validation, error) {
+			return s.desk.ValidateStrategy(in.Strategy), nil
+		}),
 		on(api.DeleteStrategy, func(s *Server, c *call, in api.ByName) (api.None, error) {
 			return api.None{}, s.desk.DeleteStrategy(c.Context(), in.Name)
 		}),
 		on(api.Indicators, func(s *Server, _ *call, _ api.None) ([]indicator.Description, error) { return s.desk.Indicators(), nil }),
 		ask(api.Series, toDesk, Desk.Series),
 		forward(api.DecideMarket, toDesk, Desk.DecideMarket),
+		on(api.CheckSeries, func(s *Server, c *call, in api.SeriesRequest) (jobs.SeriesCheck, error) {
+			return s.desk.CheckSeries(c.Context(), in.Symbol, in.Timeframe)
+		}),
 		on(api.DeleteSeries, (*Server).deleteSeries),
 		on(api.RenameSeries, (*Server).renameSeries),
 
@@ -58,6 +66,7 @@ func table() []row {
 		on(api.Leaderboard, (*Server).leaderboard),
 		on(api.Report, (*Server).report),
 		on(api.Search, (*Server).search),
+		on(api.Compare, (*Server).compare),
 		on(api.Runs, (*Server).runs),
 		on(api.Run, (*Server).run),
 		on(api.CancelRun, (*Server).cancelRun),
@@ -77,6 +86,7 @@ func table() []row {
 		}),
 
 		on(api.Breakers, func(s *Server, _ *call, _ api.None) ([]resilience.Status, error) { return s.resilience.Breakers(), nil }),
+		on(api.Settings, func(s *Server, _ *call, _ api.None) ([]ktrdr.EffectiveSetting, error) { return s.settings, nil }),
 		on(api.BreakerHistory, func(s *Server, c *call, in api.HistoryRequest) ([]ktrdr.BreakerChange, error) {
 			return s.resilience.BreakerHistory(c.Context(), in.Name, in.Limit)
 		}),

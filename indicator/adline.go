@@ -2,34 +2,29 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name: "adline",
-		Params: []Param{
-			flag("use_sma_smoothing", false, "whether line is smoothed by a simple mean"),
-			length("smoothing_period", 21, 2, 200, "bars of that mean"),
-		},
-		Outputs: adLineOutputs,
-		Units:   []Unit{InVolume, Pure, InVolume, Pure, InVolume, Pure},
-		Doc: "Accumulation/distribution line: the running total of mf_volume, which is mf_multiplier, " +
-			"where the close is in the bar's range from -1 to 1 (0 without range), times the volume. " +
-			"Of the line before smoothing: roc_10 is its change over 10 bars in percent, momentum_21 its difference over 21 bars, " +
-			"relative_strength its distance in percent from its mean over 50 bars (from 20 on); undefined where they divide by 0. " +
-			"TA-Lib defines the line, the reference the rest.",
-		Follows: "TA-Lib",
-		Make:    makeADLine,
-	})
-}
+var _ = register(Definition{
+	Name: "adline",
+	Params: []Param{
+		flag("use_sma_smoothing", false, "whether line is smoothed by a simple mean"),
+		length("smoothing_period", 21, 2, 200, "bars of that mean"),
+	},
+	Outputs: []string{"line", "mf_multiplier", "mf_volume", "roc_10", "momentum_21", "relative_strength"},
+	Units:   []Unit{InVolume, Pure, InVolume, Pure, InVolume, Pure},
+	Doc: "Accumulation/distribution line: the running total of mf_volume, which is mf_multiplier, " +
+		"where the close is in the bar's range from -1 to 1 (0 without range), times the volume. " +
+		"Of the line before smoothing: roc_10 is its change over 10 bars in percent, momentum_21 its difference over 21 bars, " +
+		"relative_strength its distance in percent from its mean over 50 bars (from 20 on); undefined where they divide by 0. " +
+		"TA-Lib defines the line, the reference the rest.",
+	Follows: "TA-Lib", build: makeADLine,
+})
 
-var adLineOutputs = []string{"line", "mf_multiplier", "mf_volume", "roc_10", "momentum_21", "relative_strength"}
-
-func makeADLine(a Args) Indicator {
+func makeADLine(a Args) built {
 	smoothing := 1
 	if a.Bool("use_sma_smoothing") {
 		smoothing = a.Int("smoothing_period")
 	}
 	return built{
-		outputs: adLineOutputs, warm: []int{smoothing - 1, 0, 0, 10, 21, strengthFrom - 1},
+		warm:  []int{smoothing - 1, 0, 0, 10, 21, strengthFrom - 1},
 		reads: highs | lows | closes | volumes, cost: 24, memory: 2*smoothing + 200,
 		start: func() machine {
 			x := adLine{

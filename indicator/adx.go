@@ -6,30 +6,23 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-func init() {
-	register(Definition{
-		Name:    "adx",
-		Params:  []Param{period(14, 2, 200)},
-		Outputs: []string{"adx", "plus_di", "minus_di"}, Units: []Unit{Pure, Pure, Pure},
-		Doc: "Average directional index with its directional indicators. True range and the larger of the moves up and down " +
-			"are Wilder sums begun with the plain sums of the first period-1; plus_di and minus_di are those of the moves " +
-			"in percent of that of the range, 0 without any range. adx is Wilder's mean of 100*|plus-minus|/(plus+minus), " +
-			"begun with a plain mean of period values; a bar on which neither has moved counts 0 there and leaves adx as it is later.",
-		Follows: "TA-Lib",
-		Make:    makeADX,
-	})
-}
+var _ = register(Definition{
+	Name: "adx", Params: []Param{period(14, 2, 200)},
+	Outputs: []string{"adx", "plus_di", "minus_di"}, Units: []Unit{Pure, Pure, Pure},
+	Doc: "Average directional index with its directional indicators. True range and the larger of the moves up and down " +
+		"are Wilder sums begun with the plain sums of the first period-1; plus_di and minus_di are those of the moves " +
+		"in percent of that of the range, 0 without any range. adx is Wilder's mean of 100*|plus-minus|/(plus+minus), " +
+		"begun with a plain mean of period values; a bar on which neither has moved counts 0 there and leaves adx as it is later.",
+	Follows: "TA-Lib", build: makeADX,
+})
 
-func makeADX(a Args) Indicator {
+func makeADX(a Args) built {
 	p := a.Int("period")
 	return built{
-		outputs: []string{"adx", "plus_di", "minus_di"}, warm: []int{2*p - 1, p, p}, reads: highs | lows | closes,
-		cost: 15, memory: 16,
+		warm: []int{2*p - 1, p, p}, reads: highs | lows | closes, cost: 15, memory: 16,
 		start: func() machine {
 			share := 1 / float64(p)
-			x := adx{seeds: p, index: newWilder(p), keep: 1 - share}
-			x.high = math.NaN()
-			return x.run
+			return (&adx{seeds: p, index: newWilder(p), keep: 1 - share, high: math.NaN()}).run
 		},
 	}
 }
@@ -107,8 +100,7 @@ func spread(ups, downs float64) float64 {
 	return 100 * math.Abs(ups-downs) / (ups + downs)
 }
 
-// moves keeps the larger of a bar's moves up and down if it is one; of equal
-// moves neither.
+// moves keeps the larger of a bar's moves up and down if it is one; of equal moves neither.
 func moves(up, down float64) (float64, float64) {
 	return keep(up, up > max(down, 0)), keep(down, down > max(up, 0))
 }

@@ -6,23 +6,20 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-func init() {
-	register(Definition{
-		Name: "aroon",
-		Params: []Param{
-			period(14, 1, 200),
-			flag("include_oscillator", true, "whether there is the output oscillator"),
-		},
-		Outputs: []string{"up", "down", "oscillator"}, Units: []Unit{Pure, Pure, Pure},
-		Doc: "Aroon: how new the highest high and the lowest low of the last period+1 bars are, " +
-			"100 if it is this bar and 0 if it is period bars old; of equal ones the newest counts. " +
-			"The oscillator is up less down.",
-		Follows: "TA-Lib",
-		Make:    makeAroon,
-	})
-}
+var _ = register(Definition{
+	Name: "aroon",
+	Params: []Param{
+		period(14, 1, 200),
+		flag("include_oscillator", true, "whether there is the output oscillator"),
+	},
+	Outputs: []string{"up", "down", "oscillator"}, Units: []Unit{Pure, Pure, Pure},
+	Doc: "Aroon: how new the highest high and the lowest low of the last period+1 bars are, " +
+		"100 if it is this bar and 0 if it is period bars old; of equal ones the newest counts. " +
+		"The oscillator is up less down.",
+	Follows: "TA-Lib", build: makeAroon,
+})
 
-func makeAroon(a Args) Indicator {
+func makeAroon(a Args) built {
 	p := a.Int("period")
 	x := built{
 		outputs: []string{"up", "down"}, warm: []int{p, p}, reads: highs | lows, cost: 13, memory: 6 * p,

@@ -2,27 +2,21 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name:    "atr",
-		Params:  []Param{period(14, 1, 100)},
-		Outputs: []string{single}, Units: []Unit{InPrice},
-		Doc: "Average true range, smoothed as Wilder does: begun with the mean of the true ranges of the bars 1 to period, " +
-			"then (before*(period-1)+new)/period. The first bar has no true range, for it has no close before it.",
-		Follows: "TA-Lib",
-		Make:    makeATR,
-	})
-}
+var _ = register(Definition{
+	Name: "atr", Params: []Param{period(14, 1, 100)}, Units: []Unit{InPrice},
+	Doc: "Average true range, smoothed as Wilder does: begun with the mean of the true ranges of the bars 1 to period, " +
+		"then (before*(period-1)+new)/period. The first bar has no true range, for it has no close before it.",
+	Follows: "TA-Lib", build: makeATR,
+})
 
-func makeATR(a Args) Indicator {
+func makeATR(a Args) built {
 	p := a.Int("period")
 	return built{
-		outputs: []string{single}, warm: []int{p}, reads: highs | lows | closes, cost: 4, memory: 8,
+		warm: []int{p}, reads: highs | lows | closes, cost: 4, memory: 8,
 		start: func() machine {
 			mean := newWilder(p)
 			mean.lead = 1
-			r := atr{mean: mean}
-			return r.run
+			return (&atr{mean: mean}).run
 		},
 	}
 }
@@ -47,4 +41,39 @@ func (r *atr) run(in *market.Bars, out [][]float64) {
 		y[i] = value
 	}
 	r.before, r.mean.value = before, value
+}
+
+// trueRange is how far the price went since the close before: the bar's range,
+// stretched over the gap if there was one. The first bar has its range only.
+type trueRange struct {
+	begun bool
+	close float64 // of the bar before
+}
+
+// run takes the next bars.
+func (t *trueRange) run(in *market.Bars, out []float64) {
+	n := in.Len()
+	h, l, c := in.High[:n], in.Low[:n], in.Close[:n]
+	before := t.close
+	if !t.begun {
+		t.begun = true
+		before = l[0]
+	}
+	out = out[:n]
+	for i := range out {
+		out[i] = reach(h[i], l[i], before)
+		before = c[i]
+	}
+	t.close = before
+}
+
+// reach is the range of a bar that includes the close before it.
+func reach(high, low, before float64) float64 {
+	if before > high {
+		high = before
+	}
+	if before < low {
+		low = before
+	}
+	return high - low
 }

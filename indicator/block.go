@@ -42,13 +42,9 @@ type sum struct {
 	total float64
 }
 
-func newSum(length int) step {
-	s := &sum{block: newBlock(length, 0)}
-	return s.run
-}
+func newSum(length int) step { return (&sum{block: newBlock(length, 0)}).run }
 
-// newOpenSum is a sum that has a value from the first bar on, over fewer values
-// until there are enough.
+// newOpenSum is a sum that has a value from the first bar on, over fewer values until there are enough.
 func newOpenSum(length int) step {
 	s := &sum{block: newBlock(length, 0)}
 	clear(s.suffix)
@@ -98,8 +94,7 @@ func newMean(length int) step {
 	if length <= shortest {
 		return newShortMean(length)
 	}
-	m := &mean{block: newBlock(length, 0), share: 1 / float64(length)}
-	return m.run
+	return (&mean{block: newBlock(length, 0), share: 1 / float64(length)}).run
 }
 
 func (m *mean) run(x, out []float64) {
@@ -154,11 +149,10 @@ func newShortMean(length int) step {
 	}
 }
 
-// moments are mean and standard deviation of the last values, from sums of
-// distances from an anchor and of their squares. As the anchor is one of the
-// values, the squares add up to no more than length+1 times the squares around
-// the mean: the difference that makes the variance loses little and cannot come
-// out negative.
+// moments are mean and standard deviation of the last values, from sums of distances
+// from an anchor and of their squares. As the anchor is one of the values, the
+// squares add up to no more than length+1 times the squares around the mean: the
+// difference that makes the variance loses little and cannot come out negative.
 type moments struct {
 	block
 	squares         []float64 // as suffix, of the squares

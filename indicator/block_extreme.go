@@ -35,8 +35,7 @@ func newExtreme(length int, turned int64) step {
 	return e.run
 }
 
-// key numbers values, given as bits, in their order; done again it gives the
-// bits back.
+// key numbers values, given as bits, in their order; done again it gives the bits back.
 func key(bits int64) int64 { return bits ^ int64(uint64(bits>>63)>>1) }
 
 func (e *extreme) run(x, out []float64) {

@@ -2,23 +2,19 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name: "bollingerbands", Aliases: []string{"bbands"},
-		Params:  []Param{period(20, 2, 200), multiplier("multiplier", 2, 10), sourceParam},
-		Outputs: []string{"upper", "middle", "lower"}, Units: []Unit{InPrice, InPrice, InPrice},
-		Doc: "Bollinger bands: the simple mean, and multiplier standard deviations of the population (divided by period) " +
-			"above and below it.",
-		Follows: "TA-Lib",
-		Make:    makeBollingerBands,
-	})
-}
+var _ = register(Definition{
+	Name: "bollingerbands", Aliases: []string{"bbands"},
+	Params:  []Param{period(20, 2, 200), multiplier("multiplier", 2, 10), sourceParam},
+	Outputs: []string{"upper", "middle", "lower"}, Units: []Unit{InPrice, InPrice, InPrice},
+	Doc: "Bollinger bands: the simple mean, and multiplier standard deviations of the population (divided by period) " +
+		"above and below it.",
+	Follows: "TA-Lib", build: makeBollingerBands,
+})
 
-func makeBollingerBands(a Args) Indicator {
+func makeBollingerBands(a Args) built {
 	p, width, source := a.Int("period"), a.Float("multiplier"), a.Source()
 	return built{
-		outputs: []string{"upper", "middle", "lower"}, warm: []int{p - 1, p - 1, p - 1}, reads: source.reads(),
-		cost: 7, memory: 3 * p,
+		warm: []int{p - 1, p - 1, p - 1}, reads: source.reads(), cost: 7, memory: 3 * p,
 		start: func() machine {
 			var room scratch
 			m := newMoments(p, 0)

@@ -6,23 +6,17 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-func init() {
-	register(Definition{
-		Name:    "cci",
-		Params:  []Param{period(20, 2, 100)},
-		Outputs: []string{single}, Units: []Unit{Pure},
-		Doc: "Commodity channel index: the typical price less its mean over the window, " +
-			"over 0.015 times the mean deviation from that mean; 0 when the window is flat.",
-		Follows: "TA-Lib",
-		Make:    makeCCI,
-	})
-}
+var _ = register(Definition{
+	Name: "cci", Params: []Param{period(20, 2, 100)}, Units: []Unit{Pure},
+	Doc: "Commodity channel index: the typical price less its mean over the window, " +
+		"over 0.015 times the mean deviation from that mean; 0 when the window is flat.",
+	Follows: "TA-Lib", build: makeCCI,
+})
 
-func makeCCI(a Args) Indicator {
+func makeCCI(a Args) built {
 	p := a.Int("period")
 	return built{
-		outputs: []string{single}, warm: []int{p - 1}, reads: highs | lows | closes,
-		cost: 6 + float64(1.2*float64(p)), memory: 4 * p,
+		warm: []int{p - 1}, reads: highs | lows | closes, cost: 6 + float64(1.2*float64(p)), memory: 4 * p,
 		start: func() machine {
 			var typical, means scratch
 			average, past := newMean(p), newHistory(p-1)

@@ -2,33 +2,24 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name:    "cmf",
-		Params:  []Param{period(21, 2, 500)},
-		Outputs: cmfOutputs,
-		Units:   []Unit{Pure, Pure, InVolume, Pure, Pure, Pure, Pure, Pure},
-		Doc: "Chaikin money flow: mf_volume over volume, each summed over the window, 0 without volume. " +
-			"mf_multiplier is where the close is in the bar's range, from -1 to 1 (0 without range), mf_volume is that times the volume, " +
-			"momentum the difference over 5 bars, signal an exponential mean of span 9 begun with the first value, " +
-			"histogram cmf less signal, above_zero and below_zero 1 or 0.",
-		Follows: "reference",
-		Make:    makeCMF,
-	})
-}
+var _ = register(Definition{
+	Name: "cmf", Params: []Param{period(21, 2, 500)},
+	Outputs: []string{"cmf", "mf_multiplier", "mf_volume", "momentum", "signal", "histogram", "above_zero", "below_zero"},
+	Units:   []Unit{Pure, Pure, InVolume, Pure, Pure, Pure, Pure, Pure},
+	Doc: "Chaikin money flow: mf_volume over volume, each summed over the window, 0 without volume. " +
+		"mf_multiplier is where the close is in the bar's range, from -1 to 1 (0 without range), mf_volume is that times the volume, " +
+		"momentum the difference over 5 bars, signal an exponential mean of span 9 begun with the first value, " +
+		"histogram cmf less signal, above_zero and below_zero 1 or 0.",
+	Follows: "reference", build: makeCMF,
+})
 
-var cmfOutputs = []string{
-	"cmf", "mf_multiplier", "mf_volume", "momentum", "signal", "histogram", "above_zero", "below_zero",
-}
-
-func makeCMF(a Args) Indicator {
+func makeCMF(a Args) built {
 	p := a.Int("period")
 	return built{
-		outputs: cmfOutputs, warm: []int{p - 1, 0, 0, p + 4, p - 1, p - 1, p - 1, p - 1},
+		warm:  []int{p - 1, 0, 0, p + 4, p - 1, p - 1, p - 1, p - 1},
 		reads: highs | lows | closes | volumes, cost: 20, memory: 4*p + 20,
 		start: func() machine {
-			c := cmf{flow: newSum(p), volume: newSum(p), past: newHistory(5), signal: newEWM(9, p-1)}
-			return c.run
+			return (&cmf{flow: newSum(p), volume: newSum(p), past: newHistory(5), signal: newEWM(9, p-1)}).run
 		},
 	}
 }

@@ -47,38 +47,50 @@ type Definition struct {
 	Name    string
 	Aliases []string
 	Params  []Param
-	Outputs []string // in order; a bare reference to the indicator means the first
+	Outputs []string // in order; a bare reference to the indicator means the first; nil: single
 	Units   []Unit   // per output
 	Doc     string   // the definition
 	Follows string   // whose definition it is: "TA-Lib", "reference" (the Python system) or "ktrdr" (our own)
 
-	// Check refuses parameters that are each in range and wrong together; nil
-	// when there are none.
+	// Check refuses parameters that are each in range and wrong together; nil when there are none.
 	Check func(Args) error
 
-	// Make builds the indicator from arguments that Resolve returned.
-	Make func(Args) Indicator
+	// build makes the indicator. It leaves out the outputs where they do not hang on the arguments.
+	build func(Args) built
+}
+
+// Make builds the indicator from arguments that Resolve returned.
+func (d Definition) Make(a Args) Indicator {
+	x := d.build(a)
+	if x.outputs == nil {
+		x.outputs = d.Outputs
+	}
+	return x
 }
 
 // single is the output of indicators that have one.
 const single = "value"
 
 // definitions holds every indicator by name, names the aliases too. The files
-// of the indicators fill them at init; nothing changes them afterwards.
+// of the indicators fill them as the program starts; nothing changes them afterwards.
 var (
 	definitions = map[string]Definition{}
 	names       = map[string]string{}
 )
 
-// register adds an indicator. A name taken twice is a mistake in the source.
-func register(d Definition) {
+// register adds an indicator and returns it. A name taken twice is a mistake in the source.
+func register(d Definition) Definition {
 	for _, name := range append([]string{d.Name}, d.Aliases...) {
 		if _, taken := names[name]; taken {
 			panic("indicator: the name " + name + " is registered twice")
 		}
 		names[name] = d.Name
 	}
+	if d.Outputs == nil {
+		d.Outputs = []string{single}
+	}
 	definitions[d.Name] = d
+	return d
 }
 
 // Definitions lists every indicator by name.

@@ -1,24 +1,19 @@
 package indicator
 
-import "github.com/ktrdr/ktrdr/market"
+var _ = register(Definition{
+	Name: "distancefromma",
+	Params: []Param{
+		period(20, 1, 200),
+		{Name: "ma_type", Kind: Choice, Choices: []string{"SMA", "EMA"}, Doc: "kind of the moving average"},
+		sourceParam,
+	},
+	Units: []Unit{Pure},
+	Doc: "Distance from a moving average, in percent of it; undefined where it is 0. The EMA is the one whose weights " +
+		"add up to one from the first bar on (adjust of ema), so with it the distance is defined from there.",
+	Follows: "reference", build: makeDistance,
+})
 
-func init() {
-	register(Definition{
-		Name: "distancefromma",
-		Params: []Param{
-			period(20, 1, 200),
-			{Name: "ma_type", Kind: Choice, Choices: []string{"SMA", "EMA"}, Doc: "kind of the moving average"},
-			sourceParam,
-		},
-		Outputs: []string{single}, Units: []Unit{Pure},
-		Doc: "Distance from a moving average, in percent of it; undefined where it is 0. The EMA is the one whose weights " +
-			"add up to one from the first bar on (adjust of ema), so with it the distance is defined from there.",
-		Follows: "reference",
-		Make:    makeDistance,
-	})
-}
-
-func makeDistance(a Args) Indicator {
+func makeDistance(a Args) built {
 	p, source := a.Int("period"), a.Source()
 	simple := a.Choice("ma_type") == "SMA"
 	warm := 0
@@ -26,18 +21,16 @@ func makeDistance(a Args) Indicator {
 		warm = p - 1
 	}
 	return built{
-		outputs: []string{single}, warm: []int{warm}, reads: source.reads(), cost: 4, memory: 2 * p,
+		warm: []int{warm}, reads: source.reads(), cost: 4, memory: 2 * p,
 		start: func() machine {
-			var room scratch
 			average := average(p, simple)
-			return func(in *market.Bars, out [][]float64) {
-				x := source.of(in, &room)
-				y := out[0][:len(x)]
+			return source.machine(func(x, out []float64) {
+				y := out[:len(x)]
 				average(x, y)
 				for i, v := range x {
 					y[i] = percentAbove(v, y[i])
 				}
-			}
+			})
 		},
 	}
 }
@@ -47,6 +40,5 @@ func average(period int, simple bool) step {
 	if simple {
 		return newMean(period)
 	}
-	w := newWeighted(period)
-	return w.run
+	return newWeighted(period)
 }

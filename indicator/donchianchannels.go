@@ -2,21 +2,15 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name: "donchianchannels",
-		Params: []Param{
-			period(20, 2, 500),
-			flag("include_middle", true, "whether there is the output middle"),
-		},
-		Outputs: []string{"upper", "middle", "lower"}, Units: []Unit{InPrice, InPrice, InPrice},
-		Doc:     "Donchian channels: highest high and lowest low of the window, and the middle between them.",
-		Follows: "reference",
-		Make:    makeDonchian,
-	})
-}
+var _ = register(Definition{
+	Name:    "donchianchannels",
+	Params:  []Param{period(20, 2, 500), flag("include_middle", true, "whether there is the output middle")},
+	Outputs: []string{"upper", "middle", "lower"}, Units: []Unit{InPrice, InPrice, InPrice},
+	Doc:     "Donchian channels: highest high and lowest low of the window, and the middle between them.",
+	Follows: "reference", build: makeDonchian,
+})
 
-func makeDonchian(a Args) Indicator {
+func makeDonchian(a Args) built {
 	p := a.Int("period")
 	x := built{
 		outputs: []string{"upper", "lower"}, warm: []int{p - 1, p - 1}, reads: highs | lows, cost: 8, memory: 4 * p,

@@ -21,9 +21,7 @@ func newEMA(length, after int) ema {
 }
 
 // newWilder moves by 1/length of the way: Wilder's smoothing.
-func newWilder(length int) ema {
-	return newSmooth(length, 1/float64(length))
-}
+func newWilder(length int) ema { return newSmooth(length, 1/float64(length)) }
 
 // newSmooth makes two weights that add up to one exactly, so that a price that
 // stands still is not drifted away from.
@@ -68,8 +66,7 @@ func (e *ema) run(x, out []float64) {
 	e.value = value
 }
 
-// newEWM begins with the first value that it sees, as pandas does without
-// adjustment.
+// newEWM begins with the first value that it sees, as pandas does without adjustment.
 func newEWM(span, after int) ema {
 	e := newEMA(span, after)
 	e.left, e.length = 1, 1
@@ -83,7 +80,7 @@ type weighted struct {
 	far           float64
 }
 
-func newWeighted(span int) weighted { return weighted{far: 1 - 2/float64(span+1)} }
+func newWeighted(span int) step { return (&weighted{far: 1 - 2/float64(span+1)}).run }
 
 // run takes the next values; out may be x.
 func (w *weighted) run(x, out []float64) {

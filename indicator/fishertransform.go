@@ -5,26 +5,20 @@ import (
 	"github.com/ktrdr/ktrdr/num"
 )
 
-func init() {
-	register(Definition{
-		Name: "fishertransform",
-		Params: []Param{
-			period(10, 2, 100),
-			length("smoothing", 3, 1, 20, "span of the exponential mean"),
-		},
-		Outputs: []string{"fisher", "signal"}, Units: []Unit{Pure, Pure},
-		Doc: "Fisher transform: where the bar's midpoint is in the window's range, from -1 to 1 (0 when the range is 0) " +
-			"and kept inside 0.999, made 0.5 ln((1+x)/(1-x)) and smoothed by an exponential mean begun with the first value. " +
-			"The signal is the value one bar before.",
-		Follows: "reference",
-		Make:    makeFisher,
-	})
-}
+var _ = register(Definition{
+	Name:    "fishertransform",
+	Params:  []Param{period(10, 2, 100), length("smoothing", 3, 1, 20, "span of the exponential mean")},
+	Outputs: []string{"fisher", "signal"}, Units: []Unit{Pure, Pure},
+	Doc: "Fisher transform: where the bar's midpoint is in the window's range, from -1 to 1 (0 when the range is 0) " +
+		"and kept inside 0.999, made 0.5 ln((1+x)/(1-x)) and smoothed by an exponential mean begun with the first value. " +
+		"The signal is the value one bar before.",
+	Follows: "reference", build: makeFisher,
+})
 
-func makeFisher(a Args) Indicator {
+func makeFisher(a Args) built {
 	p, smoothing := a.Int("period"), a.Int("smoothing")
 	return built{
-		outputs: []string{"fisher", "signal"}, warm: []int{p - 1, p}, reads: highs | lows, cost: 44, memory: 4*p + 8,
+		warm: []int{p - 1, p}, reads: highs | lows, cost: 44, memory: 4*p + 8,
 		start: func() machine {
 			f := fisher{high: newHighest(p), low: newLowest(p), smooth: newEWM(smoothing, p-1), past: newHistory(1)}
 			return f.run

@@ -39,8 +39,7 @@ type Stream interface {
 // Every bar it is given is finite in the columns it reads.
 type machine func(in *market.Bars, out [][]float64)
 
-// step turns the next values of a series into as many others, and goes on where
-// it stopped; out may be x.
+// step turns the next values of a series into as many others, and goes on where it stopped; out may be x.
 type step func(x, out []float64)
 
 // piece is how many bars Compute gives to a machine at once. What a machine
@@ -140,8 +139,7 @@ func (r *runner) feed(in *market.Bars, out [][]float64, i, j int) {
 	r.machine(in, out)
 }
 
-// firstUndefined is the first bar that is not finite in a column that is read,
-// or the number of bars.
+// firstUndefined is the first bar that is not finite in a column that is read, or the number of bars.
 func (r *runner) firstUndefined(in *market.Bars) int {
 	n := in.Len()
 	r.reads.each(in, func(x []float64) {

@@ -7,36 +7,33 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-func init() {
-	register(Definition{
-		Name: "macd",
-		Params: []Param{
-			length("fast_period", 12, 1, 100, "bars of the fast mean"),
-			length("slow_period", 26, 2, 200, "bars of the slow mean"),
-			length("signal_period", 9, 1, 50, "bars of the signal's mean"),
-			sourceParam,
-		},
-		Outputs: []string{"line", "signal", "histogram"}, Units: []Unit{InPrice, InPrice, InPrice},
-		Doc: "Moving average convergence divergence: fast less slow exponential mean, its own exponential mean as the signal, " +
-			"and the difference. Both means begin at the bar slow_period-1, each with the simple mean of the values " +
-			"of its length that end there; all outputs begin with the signal.",
-		Follows: "TA-Lib",
-		Check: func(a Args) error {
-			if fast, slow := a.Int("fast_period"), a.Int("slow_period"); fast >= slow {
-				return fmt.Errorf("fast_period is %d; it must be below slow_period, which is %d", fast, slow)
-			}
-			return nil
-		},
-		Make: makeMACD,
-	})
-}
+var _ = register(Definition{
+	Name: "macd",
+	Params: []Param{
+		length("fast_period", 12, 1, 100, "bars of the fast mean"),
+		length("slow_period", 26, 2, 200, "bars of the slow mean"),
+		length("signal_period", 9, 1, 50, "bars of the signal's mean"),
+		sourceParam,
+	},
+	Outputs: []string{"line", "signal", "histogram"}, Units: []Unit{InPrice, InPrice, InPrice},
+	Doc: "Moving average convergence divergence: fast less slow exponential mean, its own exponential mean as the signal, " +
+		"and the difference. Both means begin at the bar slow_period-1, each with the simple mean of the values " +
+		"of its length that end there; all outputs begin with the signal.",
+	Follows: "TA-Lib",
+	Check: func(a Args) error {
+		if fast, slow := a.Int("fast_period"), a.Int("slow_period"); fast >= slow {
+			return fmt.Errorf("fast_period is %d; it must be below slow_period, which is %d", fast, slow)
+		}
+		return nil
+	},
+	build: makeMACD,
+})
 
-func makeMACD(a Args) Indicator {
+func makeMACD(a Args) built {
 	fast, slow, signal, source := a.Int("fast_period"), a.Int("slow_period"), a.Int("signal_period"), a.Source()
 	first := slow + signal - 2
 	return built{
-		outputs: []string{"line", "signal", "histogram"}, warm: []int{first, first, first}, reads: source.reads(),
-		cost: 3, memory: 24,
+		warm: []int{first, first, first}, reads: source.reads(), cost: 3, memory: 24,
 		start: func() machine {
 			m := macd{
 				source: source, fast: newEMA(fast, slow-fast), slow: newEMA(slow, 0), signal: newEMA(signal, slow-1),

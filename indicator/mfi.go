@@ -2,26 +2,18 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name:    "mfi",
-		Params:  []Param{period(14, 1, 100)},
-		Outputs: []string{single}, Units: []Unit{Pure},
-		Doc: "Money flow index: typical price times volume of the bars whose typical price rose, in percent of that of those " +
-			"whose price rose or fell; 0 when there is none (TA-Lib: when there is less than 1, which depends on the unit of the price).",
-		Follows: "TA-Lib",
-		Make:    makeMFI,
-	})
-}
+var _ = register(Definition{
+	Name: "mfi", Params: []Param{period(14, 1, 100)}, Units: []Unit{Pure},
+	Doc: "Money flow index: typical price times volume of the bars whose typical price rose, in percent of that of those " +
+		"whose price rose or fell; 0 when there is none (TA-Lib: when there is less than 1, which depends on the unit of the price).",
+	Follows: "TA-Lib", build: makeMFI,
+})
 
-func makeMFI(a Args) Indicator {
+func makeMFI(a Args) built {
 	p := a.Int("period")
 	return built{
-		outputs: []string{single}, warm: []int{p}, reads: highs | lows | closes | volumes, cost: 11, memory: 4 * p,
-		start: func() machine {
-			m := mfi{rises: newSum(p), falls: newSum(p), first: 1}
-			return m.run
-		},
+		warm: []int{p}, reads: highs | lows | closes | volumes, cost: 11, memory: 4 * p,
+		start: func() machine { return (&mfi{rises: newSum(p), falls: newSum(p), first: 1}).run },
 	}
 }
 

@@ -6,19 +6,15 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-func init() {
-	register(Definition{
-		Name:    "obv",
-		Outputs: []string{single}, Units: []Unit{InVolume},
-		Doc:     "On-balance volume: begun with the first bar's volume, which is added when the close rises and taken off when it falls.",
-		Follows: "TA-Lib",
-		Make:    makeOBV,
-	})
-}
+var _ = register(Definition{
+	Name: "obv", Units: []Unit{InVolume},
+	Doc:     "On-balance volume: begun with the first bar's volume, which is added when the close rises and taken off when it falls.",
+	Follows: "TA-Lib", build: makeOBV,
+})
 
-func makeOBV(Args) Indicator {
+func makeOBV(Args) built {
 	return built{
-		outputs: []string{single}, warm: []int{0}, reads: closes | volumes, cost: 5, memory: 2,
+		warm: []int{0}, reads: closes | volumes, cost: 5, memory: 2,
 		start: func() machine {
 			balance, before := 0.0, math.Inf(-1) // the first close counts as a rise
 			return func(in *market.Bars, out [][]float64) {

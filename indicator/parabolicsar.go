@@ -7,34 +7,31 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-func init() {
-	register(Definition{
-		Name: "parabolicsar",
-		Params: []Param{
-			{Name: "initial_af", Kind: Float, Default: 0.02, Min: 0.001, Max: 0.1, Doc: "acceleration at the start of a trend"},
-			{Name: "step_af", Kind: Float, Default: 0.02, Min: 0.001, Max: 0.1, Doc: "acceleration that a new extreme adds"},
-			{Name: "max_af", Kind: Float, Default: 0.2, Min: 0.01, Max: 1, Doc: "largest acceleration"},
-		},
-		Outputs: []string{single}, Units: []Unit{InPrice},
-		Doc: "Parabolic stop and reverse. It begins at the second bar, downwards only if that bar moved down further than up; " +
-			"TA-Lib's has one number for initial_af and step_af.",
-		Follows: "TA-Lib",
-		Check: func(a Args) error {
-			if first, most := a.Float("initial_af"), a.Float("max_af"); first > most {
-				return fmt.Errorf("initial_af is %v; it must not be above max_af, which is %v", first, most)
-			}
-			return nil
-		},
-		Make: makeSAR,
-	})
-}
+var _ = register(Definition{
+	Name: "parabolicsar",
+	Params: []Param{
+		{Name: "initial_af", Kind: Float, Default: 0.02, Min: 0.001, Max: 0.1, Doc: "acceleration at the start of a trend"},
+		{Name: "step_af", Kind: Float, Default: 0.02, Min: 0.001, Max: 0.1, Doc: "acceleration that a new extreme adds"},
+		{Name: "max_af", Kind: Float, Default: 0.2, Min: 0.01, Max: 1, Doc: "largest acceleration"},
+	},
+	Units: []Unit{InPrice},
+	Doc: "Parabolic stop and reverse. It begins at the second bar, downwards only if that bar moved down further than up; " +
+		"TA-Lib's has one number for initial_af and step_af.",
+	Follows: "TA-Lib",
+	Check: func(a Args) error {
+		if first, most := a.Float("initial_af"), a.Float("max_af"); first > most {
+			return fmt.Errorf("initial_af is %v; it must not be above max_af, which is %v", first, most)
+		}
+		return nil
+	},
+	build: makeSAR,
+})
 
-func makeSAR(a Args) Indicator {
+func makeSAR(a Args) built {
 	return built{
-		outputs: []string{single}, warm: []int{1}, reads: highs | lows, cost: 17, memory: 10,
+		warm: []int{1}, reads: highs | lows, cost: 17, memory: 10,
 		start: func() machine {
-			s := sar{first: a.Float("initial_af"), add: a.Float("step_af"), most: a.Float("max_af")}
-			return s.run
+			return (&sar{first: a.Float("initial_af"), add: a.Float("step_af"), most: a.Float("max_af")}).run
 		},
 	}
 }

@@ -6,25 +6,19 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-func init() {
-	register(Definition{
-		Name:    "rsi",
-		Params:  []Param{period(14, 2, 100), sourceParam},
-		Outputs: []string{single}, Units: []Unit{Pure},
-		Doc: "Relative strength index: 100 times Wilder's mean gain over the sum of mean gain and mean loss; " +
-			"0 while there has been neither.",
-		Follows: "TA-Lib",
-		Make:    makeRSI,
-	})
-}
+var _ = register(Definition{
+	Name: "rsi", Params: []Param{period(14, 2, 100), sourceParam}, Units: []Unit{Pure},
+	Doc: "Relative strength index: 100 times Wilder's mean gain over the sum of mean gain and mean loss; " +
+		"0 while there has been neither.",
+	Follows: "TA-Lib", build: makeRSI,
+})
 
-func makeRSI(a Args) Indicator {
+func makeRSI(a Args) built {
 	p, source := a.Int("period"), a.Source()
 	return built{
-		outputs: []string{single}, warm: []int{p}, reads: source.reads(), cost: 3, memory: 16,
+		warm: []int{p}, reads: source.reads(), cost: 3, memory: 16,
 		start: func() machine {
-			r := rsi{source: source, before: math.NaN(), gain: newWilder(p), loss: newWilder(p)}
-			return r.run
+			return (&rsi{source: source, before: math.NaN(), gain: newWilder(p), loss: newWilder(p)}).run
 		},
 	}
 }

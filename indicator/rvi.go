@@ -6,33 +6,29 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-func init() {
-	register(Definition{
-		Name: "rvi",
-		Params: []Param{
-			period(10, 4, 100),
-			length("signal_period", 4, 1, 50, "bars of the mean that makes the signal"),
-		},
-		Outputs: []string{"rvi", "signal"}, Units: []Unit{Pure, Pure},
-		Doc: "Relative vigor index: close less open and high less low, each weighted 1, 2, 2, 1 over four bars, " +
-			"the sum over period bars of the first over that of the second, undefined where that is 0. " +
-			"The signal is its simple mean.",
-		Follows: "reference",
-		Make:    makeRVI,
-	})
-}
+var _ = register(Definition{
+	Name: "rvi",
+	Params: []Param{
+		period(10, 4, 100),
+		length("signal_period", 4, 1, 50, "bars of the mean that makes the signal"),
+	},
+	Outputs: []string{"rvi", "signal"}, Units: []Unit{Pure, Pure},
+	Doc: "Relative vigor index: close less open and high less low, each weighted 1, 2, 2, 1 over four bars, " +
+		"the sum over period bars of the first over that of the second, undefined where that is 0. " +
+		"The signal is its simple mean.",
+	Follows: "reference", build: makeRVI,
+})
 
-func makeRVI(a Args) Indicator {
+func makeRVI(a Args) built {
 	p, signal := a.Int("period"), a.Int("signal_period")
 	return built{
-		outputs: []string{"rvi", "signal"}, warm: []int{p + 2, p + signal + 1}, reads: opens | highs | lows | closes,
+		warm: []int{p + 2, p + signal + 1}, reads: opens | highs | lows | closes,
 		cost: 18, memory: 4*p + 2*signal + 16,
 		start: func() machine {
-			v := vigor{
+			return (&vigor{
 				bodies: newHistory(3), ranges: newHistory(3),
 				body: newSum(p), reach: newSum(p), signal: newMean(signal),
-			}
-			return v.run
+			}).run
 		},
 	}
 }

@@ -3,8 +3,11 @@ package indicator
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Setting is one parameter as the user wrote it: a number, or text when IsText
@@ -31,9 +34,8 @@ type Args struct {
 	values []float64
 }
 
-// New builds the indicator of that name or alias. It refuses an unknown name
-// or parameter, naming the nearest valid one, and a value out of its bounds,
-// naming them.
+// New builds the indicator of that name or alias. It refuses an unknown name or
+// parameter, naming the nearest valid one, and a value out of its bounds, naming them.
 func New(name string, settings []Setting) (Indicator, error) {
 	d, ok := Lookup(name)
 	if !ok {
@@ -85,22 +87,14 @@ func (d Definition) defaults() Args {
 func (p Param) parse(s Setting) (float64, error) {
 	switch p.Kind {
 	case Bool:
-		if s.IsText {
-			switch s.Text {
-			case "true":
-				return 1, nil
-			case "false":
-				return 0, nil
-			}
+		if i := slices.Index([]string{"false", "true"}, s.Text); s.IsText && i >= 0 {
+			return float64(i), nil
 		}
 		return 0, fmt.Errorf("%s is %v; it must be true or false", p.Name, s)
 	case Choice:
-		if s.IsText {
-			for i, c := range p.Choices {
-				if strings.EqualFold(c, s.Text) {
-					return float64(i), nil
-				}
-			}
+		same := func(c string) bool { return strings.EqualFold(c, s.Text) }
+		if i := slices.IndexFunc(p.Choices, same); s.IsText && i >= 0 {
+			return float64(i), nil
 		}
 		return 0, fmt.Errorf("%s is %v; it must be one of %s", p.Name, s, strings.Join(p.Choices, ", "))
 	default:
@@ -151,3 +145,31 @@ func (a Args) index(name string) int {
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// Nearest is the name of the indicator whose name or alias is the most like name, or "" when none is.
+func Nearest(name string) string {
+	var all []string
+	for _, d := range Definitions() {
+		all = append(append(all, d.Name), d.Aliases...)
+	}
+	return names[text.Nearest(name, all)]
+}
+
+// hint names the parameter most like name, or all of them.
+func (d Definition) hint(name string) string {
+	if len(d.Params) == 0 {
+		return "; it takes none"
+	}
+	all := text.Map(d.Params, func(p Param) string { return p.Name })
+	if best := text.Nearest(name, all); best != "" {
+		return hint(best)
+	}
+	return "; it takes " + strings.Join(all, ", ")
+}
+
+func hint(nearest string) string {
+	if nearest == "" {
+		return ""
+	}
+	return "; did you mean " + nearest + "?"
+}

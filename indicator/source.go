@@ -1,6 +1,9 @@
 package indicator
 
-import "github.com/ktrdr/ktrdr/market"
+import (
+	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/market"
+)
 
 // Source is the series an indicator of one series reads.
 type Source string
@@ -19,12 +22,8 @@ const (
 
 // sourceParam is the parameter that chooses it.
 var sourceParam = Param{
-	Name: "source", Kind: Choice,
-	Choices: []string{
-		string(Close), string(Open), string(High), string(Low),
-		string(Volume), string(HL2), string(HLC3), string(OHLC4),
-	},
-	Doc: "series that is read",
+	Name: "source", Kind: Choice, Doc: "series that is read",
+	Choices: text.Strings([]Source{Close, Open, High, Low, Volume, HL2, HLC3, OHLC4}),
 }
 
 // columns is a set of columns of the bars.
@@ -48,25 +47,11 @@ func (c columns) each(b *market.Bars, f func([]float64)) {
 }
 
 // reads is the set of columns that the source is made of.
-func (s Source) reads() columns {
-	switch s {
-	case Open:
-		return opens
-	case High:
-		return highs
-	case Low:
-		return lows
-	case Volume:
-		return volumes
-	case HL2:
-		return highs | lows
-	case HLC3:
-		return highs | lows | closes
-	case OHLC4:
-		return opens | highs | lows | closes
-	default:
-		return closes
-	}
+func (s Source) reads() columns { return madeOf[s] }
+
+var madeOf = map[Source]columns{
+	Close: closes, Open: opens, High: highs, Low: lows, Volume: volumes,
+	HL2: highs | lows, HLC3: highs | lows | closes, OHLC4: opens | highs | lows | closes,
 }
 
 // of returns the source's values: a column itself, or made in room.
@@ -94,6 +79,12 @@ func (s Source) of(b *market.Bars, room *scratch) []float64 {
 	default:
 		return b.Close
 	}
+}
+
+// machine is one whose only output is what next makes of the source.
+func (s Source) machine(next step) machine {
+	var room scratch
+	return func(in *market.Bars, out [][]float64) { next(s.of(in, &room), out[0]) }
 }
 
 // midpoints are the middles of the bars' ranges.

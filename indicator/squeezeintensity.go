@@ -2,32 +2,29 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name: "squeezeintensity",
-		Params: []Param{
-			length("bb_period", 20, 2, 100, "bars of the Bollinger bands"),
-			multiplier("bb_multiplier", 2, 5),
-			length("kc_period", 20, 2, 100, "bars of the Keltner channels' middle"),
-			multiplier("kc_multiplier", 2, 5),
-			sourceParam,
-		},
-		Outputs: []string{single}, Units: []Unit{Pure},
-		Doc: "How far the Bollinger bands of the source (deviation of a sample) are inside the Keltner channels: " +
-			"the smaller of the two distances, in parts of the channels' width; 0 when a band is outside or the channels have no width. " +
-			"The Keltner channels' true range is a simple mean over 10 bars, whatever kc_period is.",
-		Follows: "reference",
-		Make:    makeSqueeze,
-	})
-}
+var _ = register(Definition{
+	Name: "squeezeintensity",
+	Params: []Param{
+		length("bb_period", 20, 2, 100, "bars of the Bollinger bands"),
+		multiplier("bb_multiplier", 2, 5),
+		length("kc_period", 20, 2, 100, "bars of the Keltner channels' middle"),
+		multiplier("kc_multiplier", 2, 5),
+		sourceParam,
+	},
+	Units: []Unit{Pure},
+	Doc: "How far the Bollinger bands of the source (deviation of a sample) are inside the Keltner channels: " +
+		"the smaller of the two distances, in parts of the channels' width; 0 when a band is outside or the channels have no width. " +
+		"The Keltner channels' true range is a simple mean over 10 bars, whatever kc_period is.",
+	Follows: "reference", build: makeSqueeze,
+})
 
 // squeezeATR is how many bars the channels' true range is the mean of.
 const squeezeATR = 10
 
-func makeSqueeze(a Args) Indicator {
+func makeSqueeze(a Args) built {
 	p, source := a.Int("bb_period"), a.Source()
 	return built{
-		outputs: []string{single}, warm: []int{max(p, squeezeATR) - 1},
+		warm:  []int{max(p, squeezeATR) - 1},
 		reads: source.reads() | highs | lows | closes, cost: 20, memory: 3*p + 40,
 		start: func() machine {
 			s := squeeze{

@@ -2,33 +2,28 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name: "stochastic",
-		Params: []Param{
-			length("k_period", 14, 1, 100, "bars in the window of the range"),
-			length("d_period", 3, 1, 20, "bars of the mean that makes d of k"),
-			length("smooth_k", 3, 1, 20, "bars of the mean that makes k"),
-		},
-		Outputs: []string{"k", "d"}, Units: []Unit{Pure, Pure},
-		Doc: "Slow stochastic: where the close is in the window's range in percent (0 when the range is 0), " +
-			"smoothed by simple means to k and again to d. Both begin where d begins.",
-		Follows: "TA-Lib",
-		Make:    makeStochastic,
-	})
-}
+var _ = register(Definition{
+	Name: "stochastic",
+	Params: []Param{
+		length("k_period", 14, 1, 100, "bars in the window of the range"),
+		length("d_period", 3, 1, 20, "bars of the mean that makes d of k"),
+		length("smooth_k", 3, 1, 20, "bars of the mean that makes k"),
+	},
+	Outputs: []string{"k", "d"}, Units: []Unit{Pure, Pure},
+	Doc: "Slow stochastic: where the close is in the window's range in percent (0 when the range is 0), " +
+		"smoothed by simple means to k and again to d. Both begin where d begins.",
+	Follows: "TA-Lib", build: makeStochastic,
+})
 
-func makeStochastic(a Args) Indicator {
+func makeStochastic(a Args) built {
 	p, smooth, d := a.Int("k_period"), a.Int("smooth_k"), a.Int("d_period")
 	first := p + smooth + d - 3
 	return built{
-		outputs: []string{"k", "d"}, warm: []int{first, first}, reads: highs | lows | closes,
-		cost: 20, memory: 4*p + 2*smooth + 2*d,
+		warm: []int{first, first}, reads: highs | lows | closes, cost: 20, memory: 4*p + 2*smooth + 2*d,
 		start: func() machine {
-			s := stochastic{
+			return (&stochastic{
 				high: newHighest(p), low: newLowest(p), k: newMean(smooth), d: newMean(d), hidden: lead(first),
-			}
-			return s.run
+			}).run
 		},
 	}
 }

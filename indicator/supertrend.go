@@ -2,28 +2,22 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name:    "supertrend",
-		Params:  []Param{period(10, 2, 200), multiplier("multiplier", 3, 10)},
-		Outputs: []string{"trend", "direction"}, Units: []Unit{InPrice, Pure},
-		Doc: "SuperTrend: bands multiplier mean true ranges around the bar's midpoint that only move towards the price " +
-			"until a close reaches them; trend is the lower band while direction is 1 and the upper one while it is -1. " +
-			"It begins upwards at the first bar that has a mean true range, which is a simple mean " +
-			"(the first bar's true range is its high less its low).",
-		Follows: "reference",
-		Make:    makeSuperTrend,
-	})
-}
+var _ = register(Definition{
+	Name: "supertrend", Params: []Param{period(10, 2, 200), multiplier("multiplier", 3, 10)},
+	Outputs: []string{"trend", "direction"}, Units: []Unit{InPrice, Pure},
+	Doc: "SuperTrend: bands multiplier mean true ranges around the bar's midpoint that only move towards the price " +
+		"until a close reaches them; trend is the lower band while direction is 1 and the upper one while it is -1. " +
+		"It begins upwards at the first bar that has a mean true range, which is a simple mean " +
+		"(the first bar's true range is its high less its low).",
+	Follows: "reference", build: makeSuperTrend,
+})
 
-func makeSuperTrend(a Args) Indicator {
+func makeSuperTrend(a Args) built {
 	p := a.Int("period")
 	return built{
-		outputs: []string{"trend", "direction"}, warm: []int{p - 1, p - 1}, reads: highs | lows | closes,
-		cost: 20, memory: 2*p + 8,
+		warm: []int{p - 1, p - 1}, reads: highs | lows | closes, cost: 20, memory: 2*p + 8,
 		start: func() machine {
-			s := superTrend{reach: newMean(p), width: a.Float("multiplier"), hidden: lead(p - 1)}
-			return s.run
+			return (&superTrend{reach: newMean(p), width: a.Float("multiplier"), hidden: lead(p - 1)}).run
 		},
 	}
 }

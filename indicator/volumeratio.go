@@ -2,21 +2,16 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name:    "volumeratio",
-		Params:  []Param{period(20, 2, 100)},
-		Outputs: []string{single}, Units: []Unit{Pure},
-		Doc:     "Volume over its simple mean over the window, this bar included; 1 when the window has no volume.",
-		Follows: "reference",
-		Make:    makeVolumeRatio,
-	})
-}
+var _ = register(Definition{
+	Name: "volumeratio", Params: []Param{period(20, 2, 100)}, Units: []Unit{Pure},
+	Doc:     "Volume over its simple mean over the window, this bar included; 1 when the window has no volume.",
+	Follows: "reference", build: makeVolumeRatio,
+})
 
-func makeVolumeRatio(a Args) Indicator {
+func makeVolumeRatio(a Args) built {
 	p := a.Int("period")
 	return built{
-		outputs: []string{single}, warm: []int{p - 1}, reads: volumes, cost: 5, memory: 2 * p,
+		warm: []int{p - 1}, reads: volumes, cost: 5, memory: 2 * p,
 		start: func() machine {
 			total := newSum(p)
 			return func(in *market.Bars, out [][]float64) {

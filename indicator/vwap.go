@@ -6,32 +6,26 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-func init() {
-	register(Definition{
-		Name: "vwap",
-		Params: []Param{
-			{Name: "period", Kind: Int, Default: 20, Max: 200, Doc: "bars in the window; 0 means all bars so far"},
-			flag("use_typical_price", true, "(high+low+close)/3 instead of the close"),
-		},
-		Outputs: []string{single}, Units: []Unit{InPrice},
-		Doc: "Volume-weighted average price of the last period bars, of those there are at the start of the series, " +
-			"so that it is defined from the first bar on; undefined where they have no volume.",
-		Follows: "reference",
-		Make:    makeVWAP,
-	})
-}
+var _ = register(Definition{
+	Name: "vwap",
+	Params: []Param{
+		{Name: "period", Kind: Int, Default: 20, Max: 200, Doc: "bars in the window; 0 means all bars so far"},
+		flag("use_typical_price", true, "(high+low+close)/3 instead of the close"),
+	},
+	Units: []Unit{InPrice},
+	Doc: "Volume-weighted average price of the last period bars, of those there are at the start of the series, " +
+		"so that it is defined from the first bar on; undefined where they have no volume.",
+	Follows: "reference", build: makeVWAP,
+})
 
-func makeVWAP(a Args) Indicator {
+func makeVWAP(a Args) built {
 	p, source := a.Int("period"), Close
 	if a.Bool("use_typical_price") {
 		source = HLC3
 	}
 	return built{
-		outputs: []string{single}, warm: []int{0}, reads: source.reads() | volumes, cost: 10, memory: 4*p + 2,
-		start: func() machine {
-			v := vwap{source: source, value: total(p), volume: total(p)}
-			return v.run
-		},
+		warm: []int{0}, reads: source.reads() | volumes, cost: 10, memory: 4*p + 2,
+		start: func() machine { return (&vwap{source: source, value: total(p), volume: total(p)}).run },
 	}
 }
 

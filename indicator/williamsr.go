@@ -2,22 +2,17 @@ package indicator
 
 import "github.com/ktrdr/ktrdr/market"
 
-func init() {
-	register(Definition{
-		Name:    "williamsr",
-		Params:  []Param{period(14, 1, 100)},
-		Outputs: []string{single}, Units: []Unit{Pure},
-		Doc: "Williams %R: how far the close is below the window's highest high, in percent of the window's range, " +
-			"from -100 to 0; 0 when the range is 0.",
-		Follows: "TA-Lib",
-		Make:    makeWilliamsR,
-	})
-}
+var _ = register(Definition{
+	Name: "williamsr", Params: []Param{period(14, 1, 100)}, Units: []Unit{Pure},
+	Doc: "Williams %R: how far the close is below the window's highest high, in percent of the window's range, " +
+		"from -100 to 0; 0 when the range is 0.",
+	Follows: "TA-Lib", build: makeWilliamsR,
+})
 
-func makeWilliamsR(a Args) Indicator {
+func makeWilliamsR(a Args) built {
 	p := a.Int("period")
 	return built{
-		outputs: []string{single}, warm: []int{p - 1}, reads: highs | lows | closes, cost: 11, memory: 4 * p,
+		warm: []int{p - 1}, reads: highs | lows | closes, cost: 11, memory: 4 * p,
 		start: func() machine {
 			var tops, bottoms scratch
 			high, low := newHighest(p), newLowest(p)

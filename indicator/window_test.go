@@ -46,7 +46,7 @@ func TestWindows_AreWhatTheirValuesSay(t *testing.T) {
 		"highest": {newHighest, slices.Max[[]float64]},
 		"lowest":  {newLowest, slices.Min[[]float64]},
 		"ramp": {
-			func(length int) step { m := newRamp(length); return m.run },
+			newRamp,
 			func(w []float64) float64 {
 				total, weights := 0.0, 0.0
 				for i, v := range w {

@@ -1,27 +1,17 @@
 package indicator
 
-import "github.com/ktrdr/ktrdr/market"
+var _ = register(Definition{
+	Name: "wma", Aliases: []string{"weightedmovingaverage"}, Params: []Param{period(20, 2, 500), sourceParam},
+	Units: []Unit{InPrice},
+	Doc:   "Weighted moving average: weights 1 to period, the newest value the heaviest.", Follows: "TA-Lib",
+	build: makeWMA,
+})
 
-func init() {
-	register(Definition{
-		Name: "wma", Aliases: []string{"weightedmovingaverage"},
-		Params:  []Param{period(20, 2, 500), sourceParam},
-		Outputs: []string{single}, Units: []Unit{InPrice},
-		Doc:     "Weighted moving average: weights 1 to period, the newest value the heaviest.",
-		Follows: "TA-Lib",
-		Make:    makeWMA,
-	})
-}
-
-func makeWMA(a Args) Indicator {
+func makeWMA(a Args) built {
 	p, source := a.Int("period"), a.Source()
 	return built{
-		outputs: []string{single}, warm: []int{p - 1}, reads: source.reads(), cost: 4, memory: 3 * p,
-		start: func() machine {
-			var room scratch
-			m := newRamp(p)
-			return func(in *market.Bars, out [][]float64) { m.run(source.of(in, &room), out[0]) }
-		},
+		warm: []int{p - 1}, reads: source.reads(), cost: 4, memory: 3 * p,
+		start: func() machine { return source.machine(newRamp(p)) },
 	}
 }
 
@@ -37,8 +27,8 @@ type ramp struct {
 	divisor float64
 }
 
-func newRamp(length int) ramp {
-	return ramp{block: newBlock(length, 0), divisor: float64(length) * float64(length+1) / 2}
+func newRamp(length int) step {
+	return (&ramp{block: newBlock(length, 0), divisor: float64(length) * float64(length+1) / 2}).run
 }
 
 // run takes the next values.

@@ -6,31 +6,25 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-func init() {
-	register(Definition{
-		Name: "zigzag",
-		Params: []Param{
-			{Name: "threshold", Kind: Float, Default: 0.05, Min: 0.0001, Max: 0.9999, Doc: "smallest move that turns, as a fraction"},
-			sourceParam,
-		},
-		Outputs: []string{"pivot", "direction", "change"}, Units: []Unit{InPrice, Pure, Pure},
-		Doc: "Zigzag as it is known at each bar: pivot is the last turning point that a move of threshold against it has confirmed " +
-			"(the first value until there is one), direction the leg since then, 1, -1 or 0 before the first, " +
-			"change the source's distance from pivot as a fraction. A pivot appears when it is confirmed, not on its own bar, " +
-			"and never moves afterwards; the zigzag that looks back is a label.",
-		Follows: "ktrdr",
-		Make:    makeZigzag,
-	})
-}
+var _ = register(Definition{
+	Name: "zigzag",
+	Params: []Param{
+		{Name: "threshold", Kind: Float, Default: 0.05, Min: 0.0001, Max: 0.9999, Doc: "smallest move that turns, as a fraction"},
+		sourceParam,
+	},
+	Outputs: []string{"pivot", "direction", "change"}, Units: []Unit{InPrice, Pure, Pure},
+	Doc: "Zigzag as it is known at each bar: pivot is the last turning point that a move of threshold against it has confirmed " +
+		"(the first value until there is one), direction the leg since then, 1, -1 or 0 before the first, " +
+		"change the source's distance from pivot as a fraction. A pivot appears when it is confirmed, not on its own bar, " +
+		"and never moves afterwards; the zigzag that looks back is a label.",
+	Follows: "ktrdr", build: makeZigzag,
+})
 
-func makeZigzag(a Args) Indicator {
+func makeZigzag(a Args) built {
 	source := a.Source()
 	return built{
-		outputs: []string{"pivot", "direction", "change"}, warm: []int{0, 0, 0}, reads: source.reads(), cost: 7, memory: 4,
-		start: func() machine {
-			z := zigzag{source: source, threshold: a.Float("threshold")}
-			return z.run
-		},
+		warm: []int{0, 0, 0}, reads: source.reads(), cost: 7, memory: 4,
+		start: func() machine { return (&zigzag{source: source, threshold: a.Float("threshold")}).run },
 	}
 }
 

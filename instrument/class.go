@@ -18,8 +18,7 @@ const (
 	Crypto  Class = "crypto"
 )
 
-// classes is the table of defaults. docs/research.md gives the reason of each; a
-// test holds the two together.
+// classes is the table of defaults. docs/research.md gives the reason of each; a test holds the two together.
 var classes = []struct {
 	class Class
 	title string
@@ -33,8 +32,7 @@ var classes = []struct {
 	{Crypto, "crypto", Costs{Commission: 0.0006, Slippage: 0.00025, Spread: 0.0003}},
 }
 
-// unknownClass is the class of a symbol that no rule recognises: no other class
-// has higher default costs.
+// unknownClass is the class of a symbol that no rule recognises: no other class has higher default costs.
 const unknownClass = Stock
 
 // Classes lists the asset classes.
@@ -92,8 +90,7 @@ var loneCoins = []string{"BTC", "XBT", "ETH", "BITCOIN", "ETHEREUM"}
 // stablecoins quote cryptocurrencies and nothing else.
 var stablecoins = []string{"USDT", "USDC", "BUSD", "FDUSD", "TUSD"}
 
-// indexNames are stock indices and the names that brokers trade them under;
-// nothing or a currency follows.
+// indexNames are stock indices and the names that brokers trade them under; nothing or a currency follows.
 var indexNames = []string{
 	"SPX", "SPX500", "SP500", "US500", "USA500", "GSPC", "NAS100", "NDX", "NDX100", "US100", "USA100", "USTEC", "USTECH100", "IXIC",
 	"US30", "USA30", "DJI", "DJ30", "DJIA", "WS30", "US2000", "RUT", "RUT2000", "GER30", "GER40", "DE30", "DE40", "DAX", "DAX30", "DAX40",
@@ -175,8 +172,7 @@ func isCoin(name string) bool {
 	})
 }
 
-// isTicker says whether a name looks like a stock of a US exchange: one to five
-// letters.
+// isTicker says whether a name looks like a stock of a US exchange: one to five letters.
 func isTicker(name string) bool {
 	for _, c := range name {
 		if c < 'A' || c > 'Z' {

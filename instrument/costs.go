@@ -71,8 +71,7 @@ func fromPoints(text string) (float64, bool) {
 	return x / BasisPoints, true
 }
 
-// Table is costs by symbol in capitals. Those of EverySymbol hold for each
-// symbol that is not named.
+// Table is costs by symbol in capitals. Those of EverySymbol hold for each symbol that is not named.
 type Table map[string]Costs
 
 // EverySymbol is the name in a Table that stands for all symbols not named.

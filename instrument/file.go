@@ -32,20 +32,17 @@ type Instrument struct {
 	Costs  *Costs // nil: not said
 }
 
-// File is the instruments of a file by symbol in capitals. The zero File has
-// none.
+// File is the instruments of a file by symbol in capitals. The zero File has none.
 type File map[string]Instrument
 
-// Find returns what the file says about a symbol; nothing is said of one that
-// the file does not name.
+// Find returns what the file says about a symbol; nothing is said of one that the file does not name.
 func (f File) Find(symbol string) Instrument { return f[strings.ToUpper(symbol)] }
 
 const maxInstruments = 2000
 
 var limits = yamldoc.Limits{What: "this file", Bytes: 256 << 10, Tokens: 60_000, Depth: 8}
 
-// ReadFile reads the file of a data folder. A file that does not exist has no
-// instruments.
+// ReadFile reads the file of a data folder. A file that does not exist has no instruments.
 func ReadFile(path string) (File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,9 +59,8 @@ func ReadFile(path string) (File, error) {
 	return Parse(filepath.Base(path), text)
 }
 
-// Parse reads the text of a file. The error lists every problem with its line
-// and column. Unknown keys, keys given twice, anchors, aliases and tags are
-// problems.
+// Parse reads the text of a file. The error lists every problem with its line and
+// column. Unknown keys, keys given twice, anchors, aliases and tags are problems.
 func Parse(name string, text []byte) (File, error) {
 	p := &fileParser{name: name, file: File{}}
 	root, wrong := yamldoc.Parse(text, limits)
@@ -132,8 +128,7 @@ func (p *fileParser) instrument(symbol string, n ast.Node, path string) Instrume
 	return x
 }
 
-// costs reads the three rates, all of which must be given: a rate that was
-// forgotten must not count as 0.
+// costs reads the three rates, all of which must be given: a rate that was forgotten must not count as 0.
 func (p *fileParser) costs(n ast.Node, path string) *Costs {
 	var c Costs
 	rates := []struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backtest"
 )
 
 // Daily is the net return of every day of a backtest, small enough to be kept of
@@ -44,3 +45,45 @@ func (d Daily) List() ([]DayReturn, error) {
 	}
 	return list, nil
 }
+
+// DailyOf makes them of the equity curve of a backtest; nil if it has no bars. A
+// bar belongs to the day in which it opens. The return of a day is from the last
+// equity of the day before.
+func DailyOf(run *backtest.Result) *Daily {
+	from := run.Config.StartBar
+	if from >= len(run.Time) {
+		return nil
+	}
+	day := func(i int) int64 { return floorDay(run.Time[i]) }
+	first := day(from)
+	var days, returns []byte
+	last := run.Config.InitialCapital
+	for i := from; i < len(run.Time); i++ {
+		if i+1 < len(run.Time) && day(i+1) == day(i) {
+			continue
+		}
+		at := day(i) - first
+		for int64(len(days)) <= at/8 {
+			days = append(days, 0)
+		}
+		days[at/8] |= 1 << (at % 8)
+		change := 0.0
+		if last > 0 {
+			change = run.Equity[i]/last - 1
+		}
+		returns = binary.LittleEndian.AppendUint32(returns, math.Float32bits(float32(change)))
+		last = run.Equity[i]
+	}
+	encode := base64.StdEncoding.EncodeToString
+	return &Daily{First: time.Unix(first*secondsOfDay, 0).UTC().Format(time.DateOnly), Days: encode(days), Returns: encode(returns)}
+}
+
+func floorDay(seconds int64) int64 {
+	d := seconds / secondsOfDay
+	if seconds%secondsOfDay < 0 {
+		d--
+	}
+	return d
+}
+
+const secondsOfDay = 24 * 60 * 60

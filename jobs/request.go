@@ -53,10 +53,11 @@ const MostPredicted = 10_000
 
 // DataLoadRequest asks for the import of a price file, CSV or Parquet.
 type DataLoadRequest struct {
-	Path      string  `json:"path,omitempty"`   // relative to the data folder
-	SHA256    string  `json:"sha256,omitempty"` // of a blob
-	Symbol    string  `json:"symbol"`
-	Timeframe string  `json:"timeframe,omitempty"`             // empty means the one that the times show
+	Path      string  `json:"path,omitempty"`                  // relative to the data folder
+	SHA256    string  `json:"sha256,omitempty"`                // of a blob
+	Name      string  `json:"name,omitempty"`                  // of the file that the blob holds, for people; it may tell symbol and timeframe
+	Symbol    string  `json:"symbol,omitempty"`                // empty means the one in the name of the file
+	Timeframe string  `json:"timeframe,omitempty"`             // empty means the one in the name, or that the times show
 	Zone      string  `json:"zone,omitempty"`                  // of times that carry none; empty means UTC
 	Divide    float64 `json:"divide,omitempty" zero:"refused"` // prices are in points: how many make one unit
 	Normalise bool    `json:"normalise,omitempty"`             // mend what is wrong instead of refusing it
@@ -64,6 +65,8 @@ type DataLoadRequest struct {
 
 	SameMarketAs string `json:"same_market_as,omitempty"` // a symbol or a market; merges markets, and decides where the prices do not
 	NewMarket    bool   `json:"new_market,omitempty"`     // decides where the prices do not
+
+	DryRun bool `json:"dry_run,omitempty"` // read and report, store nothing
 }
 
 // MarketRequest says to which market a series of the library belongs. Without

@@ -103,6 +103,11 @@ type LoadResult struct {
 	Question string `json:"market_question,omitempty"` // what the user must decide
 
 	Report market.DataReport `json:"report"`
+
+	// DryRun says that nothing was stored. Refused says then why an import with the
+	// same request would be refused, and Replaced names the series that exists.
+	DryRun  bool   `json:"dry_run,omitempty"`
+	Refused string `json:"refused,omitempty"`
 }
 
 // ProgressContext are what a progress says besides how far it is. It is the context of

@@ -60,6 +60,17 @@ type LibrarySeries struct {
 	Looks          int       `json:"looks"`                     // at its holdout
 }
 
+// SeriesCheck is what a check of a series found. It reads the bars before the
+// holdout of the market; what the holdout holds is not told.
+type SeriesCheck struct {
+	Symbol    string            `json:"symbol"`
+	Timeframe string            `json:"timeframe"`
+	OK        bool              `json:"ok"`
+	Error     string            `json:"error,omitempty"` // why the bars cannot be used
+	Until     time.Time         `json:"until,omitzero"`  // bars that close after this were not checked
+	Report    market.DataReport `json:"report"`
+}
+
 // DeletedSeries says what was deleted.
 type DeletedSeries struct {
 	Symbol    string `json:"symbol"`

@@ -25,11 +25,7 @@ type Bars struct {
 
 // AnyMadeUp says whether one of the series is made up; nil: not known.
 func AnyMadeUp(bars []Bars) *bool {
-	of := make([]*bool, len(bars))
-	for i, b := range bars {
-		of[i] = b.MadeUp
-	}
-	return ktrdr.AnyMadeUp(of...)
+	return ktrdr.AnyMadeUp(text.Map(bars, func(b Bars) *bool { return b.MadeUp })...)
 }
 
 // TrainingSpec is all that a training needs.
@@ -88,6 +84,8 @@ type LoadSpec struct {
 
 	SameMarketAs string `json:"same_market_as,omitempty"` // what the user says where the prices do not decide: a symbol or a market
 	NewMarket    bool   `json:"new_market,omitempty"`
+
+	DryRun bool `json:"dry_run,omitempty"` // read and report, store nothing
 }
 
 // MaxSeed is the largest whole number that every reader of JSON keeps.

@@ -1,6 +1,7 @@
 package label
 
 import (
+	"errors"
 	"math"
 
 	"github.com/ktrdr/ktrdr/market"
@@ -115,4 +116,82 @@ func (tb TripleBarrier) touch(b *market.Bars, t int, vol, upper, lower float64) 
 		return Buy, last
 	}
 	return Sell, last
+}
+
+// CUSUM picks the bars at which something has happened: the sum of log returns
+// since the last event, floored at 0 from either side, has gone past a
+// threshold up or down. Labels are made at those bars only and keep their row,
+// so that features and labels stay aligned.
+//
+// The threshold is fixed, or Multiplier times the volatility of the returns up to that bar.
+type CUSUM struct {
+	Threshold  float64 // 0: by volatility
+	Multiplier float64
+}
+
+func (c CUSUM) check() error {
+	if c.Threshold > 0 || c.Threshold == 0 && c.Multiplier > 0 {
+		return nil
+	}
+	return errors.New("triple_barrier labels: a CUSUM filter needs a threshold or a multiplier above 0")
+}
+
+func (c CUSUM) events(returns []float64, span int) []bool {
+	out := make([]bool, len(returns))
+	dev := newEwmDeviation(span)
+	up, down := 0.0, 0.0
+	for t := 1; t < len(returns); t++ {
+		h := c.Threshold
+		if d := dev.add(returns[t]); h == 0 {
+			h = c.Multiplier * d
+		}
+		up = max(0, up+returns[t])
+		down = min(0, down+returns[t])
+		if math.IsNaN(h) || up <= h && down >= -h {
+			continue
+		}
+		out[t] = true
+		up, down = 0, 0
+	}
+	return out
+}
+
+// Uniqueness weighs samples by how alone they are: the mean, over the bars after
+// Row up to End that a label looks at, of one over the number of labels that look
+// at that bar. Weights are scaled to a mean of 1. n is the number of bars.
+//
+// A weight counts later samples that overlap, so weights belong to the samples
+// they were made from: train on part of a set with weights made from that part.
+func Uniqueness(row, end []int32, n int) []float32 {
+	if len(row) == 0 {
+		return nil
+	}
+	// Concurrency by differences, then running sums of its inverse: two passes
+	// over the bars, however long the labels are.
+	running := make([]float64, n+2)
+	for i := range row {
+		running[row[i]+1]++
+		running[end[i]+1]--
+	}
+	concurrent, sum := 0.0, 0.0
+	for t := range running {
+		concurrent += running[t]
+		if concurrent > 0 {
+			sum += 1 / concurrent
+		}
+		running[t] = sum
+	}
+	weight := make([]float64, len(row))
+	total := 0.0
+	for i := range row {
+		span := running[end[i]] - running[row[i]]
+		weight[i] = span / float64(end[i]-row[i])
+		total += weight[i]
+	}
+	mean := total / float64(len(row))
+	out := make([]float32, len(row))
+	for i, w := range weight {
+		out[i] = float32(w / mean)
+	}
+	return out
 }

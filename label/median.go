@@ -16,8 +16,7 @@ func (m *runningMedian) add(x float64) float64 {
 	return (m.high[0] - m.low[0]) / 2
 }
 
-// minHeap is a heap of numbers. The standard one boxes every value, which
-// here is most of the time.
+// minHeap is a heap of numbers. The standard one boxes every value, which here is most of the time.
 type minHeap []float64
 
 // exchange adds x and takes out the smallest.

@@ -6,8 +6,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// Set is a series of samples: for bar Row[i] the right answer is Class[i] or
-// Value[i].
+// Set is a series of samples: for bar Row[i] the right answer is Class[i] or Value[i].
 //
 //	bar     0 1 2 3 4 5 6 7 8 9
 //	sample      ●───────┤            Row 2, End 6: the answer was known at bar 6
@@ -28,8 +27,7 @@ type Set struct {
 // Len is the number of samples.
 func (s *Set) Len() int { return len(s.Row) }
 
-// Select returns the samples for which keep answers true. Weights are kept as
-// they are.
+// Select returns the samples for which keep answers true. Weights are kept as they are.
 func (s *Set) Select(keep func(i int) bool) *Set {
 	out := &Set{Classes: s.Classes, Names: s.Names}
 	for i := range s.Row {
@@ -67,8 +65,7 @@ const (
 // SignalNames name the classes of zigzag and triple barrier.
 var SignalNames = []string{"BUY", "HOLD", "SELL"}
 
-// newSet makes room for n samples of a classification, or of a regression
-// when names is nil.
+// newSet makes room for n samples of a classification, or of a regression when names is nil.
 func newSet(names []string, n int) *Set {
 	s := &Set{Classes: len(names), Names: names, Row: make([]int32, 0, n), End: make([]int32, 0, n)}
 	if names == nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/ktrdr/ktrdr/num"
 )
 
-// ewmMean is the exponentially weighted mean of what was added, alpha =
-// 2/(span+1), each value weighted by its age and the weights summing to 1
-// from the first value on.
+// ewmMean is the exponentially weighted mean of what was added, alpha = 2/(span+1),
+// each value weighted by its age and the weights summing to 1 from the first value on.
 type ewmMean struct {
 	decay       float64
 	sum, weight float64
@@ -49,8 +48,7 @@ func (d *ewmDeviation) add(x float64) float64 {
 	return math.Sqrt(d.squares / unbias)
 }
 
-// rangeVolatility is the exponentially weighted mean of (high-low)/close. It
-// sees no gap between bars.
+// rangeVolatility is the exponentially weighted mean of (high-low)/close. It sees no gap between bars.
 func rangeVolatility(high, low, c []float64, span int) []float64 {
 	out, m := make([]float64, len(c)), newEwmMean(span)
 	for i := range out {
@@ -59,8 +57,7 @@ func rangeVolatility(high, low, c []float64, span int) []float64 {
 	return out
 }
 
-// returnVolatility is the exponentially weighted deviation of log returns; NaN
-// on the first two bars.
+// returnVolatility is the exponentially weighted deviation of log returns; NaN on the first two bars.
 func returnVolatility(returns []float64, span int) []float64 {
 	out, d := make([]float64, len(returns)), newEwmDeviation(span)
 	for i := range out {
@@ -73,8 +70,7 @@ func returnVolatility(returns []float64, span int) []float64 {
 	return out
 }
 
-// logReturns is the logarithm of each close over the one before; 0 at bar 0,
-// which has none before it.
+// logReturns is the logarithm of each close over the one before; 0 at bar 0, which has none before it.
 func logReturns(c []float64) []float64 {
 	out := make([]float64, len(c))
 	for i := 1; i < len(c); i++ {

@@ -26,14 +26,6 @@ type Library struct {
 // NewLibrary makes the library of a store and its blobs.
 func NewLibrary(store ktrdr.Library, blobs Blobs) *Library { return &Library{store, blobs} }
 
-func infosOf(rows []ktrdr.StoredBars) []jobs.SeriesInfo {
-	infos := make([]jobs.SeriesInfo, len(rows))
-	for i, s := range rows {
-		infos[i] = infoOf(s)
-	}
-	return infos
-}
-
 func infoOf(s ktrdr.StoredBars) jobs.SeriesInfo {
 	return jobs.SeriesInfo{
 		Symbol: s.Symbol, Timeframe: market.Timeframe(s.Timeframe), Hash: s.Hash, Bars: s.Bars, First: s.First.Unix(), Last: s.Last.Unix(),
@@ -49,7 +41,7 @@ func (l *Library) History(ctx context.Context) ([]jobs.SeriesInfo, error) { retu
 
 func (l *Library) list(ctx context.Context, old bool) ([]jobs.SeriesInfo, error) {
 	rows, err := l.store.Bars(ctx, old)
-	return infosOf(rows), err
+	return text.Map(rows, infoOf), err
 }
 
 // Info describes a current series. The error is market.ErrNoData if there is none.
@@ -300,7 +292,7 @@ func (l *Library) newBars(ctx context.Context, b *market.Bars, origin ktrdr.Bars
 // operation stays readable for it, and the market keeps its trials and looks.
 func (l *Library) Delete(ctx context.Context, symbol string, tf market.Timeframe) ([]jobs.SeriesInfo, error) {
 	rows, err := l.store.DeleteBars(ctx, symbol, string(tf))
-	return infosOf(rows), err
+	return text.Map(rows, infoOf), err
 }
 
 // Rename gives all series of a symbol another one. They stay in their markets.

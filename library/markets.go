@@ -94,18 +94,24 @@ type Placement struct {
 // Of returns the market of a series, and assigns one that was not seen before.
 // CodeConflict says that the user must decide whether it is a known market.
 func (m *Markets) Of(ctx context.Context, b *market.Bars) (ktrdr.Market, error) {
-	known, err := m.ledger.SeriesOf(ctx, b.Symbol, string(b.Timeframe), b.Hash())
-	if err == nil {
-		return m.ledger.Market(ctx, known.Market)
-	}
+	known, err := m.Known(ctx, b)
 	if ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
-		return ktrdr.Market{}, err
+		return known, err
 	}
 	p, err := m.Place(ctx, b, Choice{})
 	if err == nil && p.Question != "" {
 		err = ktrdr.Errorf(ktrdr.CodeConflict, "%s", p.Question)
 	}
 	return p.Market, err
+}
+
+// Known returns the market of a series that is assigned already; CodeNotFound.
+func (m *Markets) Known(ctx context.Context, b *market.Bars) (ktrdr.Market, error) {
+	known, err := m.ledger.SeriesOf(ctx, b.Symbol, string(b.Timeframe), b.Hash())
+	if err != nil {
+		return ktrdr.Market{}, err
+	}
+	return m.ledger.Market(ctx, known.Market)
 }
 
 // FixHoldout sets where the holdout of a market begins, once.

@@ -2,6 +2,10 @@ package library
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -25,6 +29,81 @@ func Outline(name string, text []byte) jobs.Strategy {
 		o.Timeframes = append(o.Timeframes, string(tf))
 	}
 	return o
+}
+
+// StrategySource is a strategy that can be named.
+type StrategySource struct {
+	Name   string
+	From   string // a file, jobs.StrategyOfLab or jobs.StrategyOfProgram
+	Source string // the file that one of the lab was read from
+	Text   []byte
+	Err    error // why there is no text
+}
+
+// Where names the text in messages.
+func (s StrategySource) Where() string {
+	switch s.From {
+	case jobs.StrategyOfProgram:
+		return s.Name + " (built-in)"
+	case jobs.StrategyOfLab:
+		return s.Name + " (of the lab)"
+	}
+	return s.From
+}
+
+// Argument is how a command names the strategy.
+func (s StrategySource) Argument() string {
+	if s.From == jobs.StrategyOfProgram || s.From == jobs.StrategyOfLab {
+		return s.Name
+	}
+	return s.From
+}
+
+// StrategySources lists the strategies that can be named, by name: the files, then
+// those of the lab and the examples whose names are free.
+func StrategySources(files []StrategySource, lab []ktrdr.Document) []StrategySource {
+	list := slices.Clone(files)
+	add := func(s StrategySource) {
+		if !slices.ContainsFunc(list, func(x StrategySource) bool { return x.Name == s.Name }) {
+			list = append(list, s)
+		}
+	}
+	for _, d := range lab {
+		add(StrategySource{Name: d.Name, From: jobs.StrategyOfLab, Source: d.Source, Text: []byte(d.Content)})
+	}
+	for _, e := range strategy.Examples() {
+		add(StrategySource{Name: e.Name, From: jobs.StrategyOfProgram, Text: e.Source})
+	}
+	slices.SortStableFunc(list, func(x, y StrategySource) int { return strings.Compare(x.Name, y.Name) })
+	return list
+}
+
+// StrategyFiles reads the strategies among the entries of a folder, each by read.
+func StrategyFiles(dir string, entries []fs.DirEntry, read func(file string) ([]byte, error)) ([]StrategySource, error) {
+	const most = 1000
+	var list []StrategySource
+	for _, e := range entries {
+		name, ok := StrategyName(e.Name())
+		if !ok || e.IsDir() {
+			continue
+		}
+		if len(list) == most {
+			return nil, fmt.Errorf("%s holds more than %d strategies: move some elsewhere, and name them by their file (strategy_path)", dir, most)
+		}
+		text, err := read(e.Name())
+		list = append(list, StrategySource{Name: name, From: filepath.Join(dir, e.Name()), Text: text, Err: err})
+	}
+	return list, nil
+}
+
+// StrategyName is the name under which a file of the folder is known.
+func StrategyName(file string) (string, bool) {
+	for _, suffix := range []string{".yaml", ".yml"} {
+		if name, ok := strings.CutSuffix(file, suffix); ok && name != "" && name[0] != '.' {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 // NewStrategy is a strategy to be given to the lab.

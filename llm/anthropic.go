@@ -7,6 +7,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // anthropic speaks the Messages API.
@@ -84,16 +86,10 @@ func anthropicBody(model string, r Request) anthropicRequest {
 	body := anthropicRequest{
 		Model: model, MaxTokens: cmp.Or(r.MaxTokens, defaultMaxTokens), System: r.System,
 		Temperature: r.Temperature, Stream: true,
-	}
-	for _, m := range r.Messages {
-		turn := anthropicMessage{Role: m.Role}
-		for _, p := range m.Parts {
-			turn.Content = append(turn.Content, anthropicPart(p))
-		}
-		body.Messages = append(body.Messages, turn)
-	}
-	for _, t := range r.Tools {
-		body.Tools = append(body.Tools, anthropicTool{t.Name, t.Description, t.Schema})
+		Messages: text.Map(r.Messages, func(m Message) anthropicMessage {
+			return anthropicMessage{m.Role, text.Map(m.Parts, anthropicPart)}
+		}),
+		Tools: text.Map(r.Tools, func(t Tool) anthropicTool { return anthropicTool{t.Name, t.Description, t.Schema} }),
 	}
 	switch r.ToolChoice {
 	case ToolsAuto:

@@ -120,9 +120,7 @@ func NewModelFallbackChain(cfg ChainConfig) (*ModelFallbackChain, error) {
 	}
 	c.cfg.Cooldown = cmp.Or(cfg.Cooldown, 30*time.Second)
 	c.cfg.MaxCooldown = max(cmp.Or(cfg.MaxCooldown, 15*time.Minute), c.cfg.Cooldown)
-	if c.cfg.Log == nil {
-		c.cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	c.cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return c, nil
 }
 

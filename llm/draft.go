@@ -3,7 +3,9 @@ package llm
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr/resilience"
@@ -121,4 +123,23 @@ var portable = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 func madeUp(r Request, n int) string {
 	key := r.Key()
 	return fmt.Sprintf("call_%s_%d", hex.EncodeToString(key[:8]), n)
+}
+
+// tokens is a count as a server states it. One that is no count, as 1.5 or a
+// word, makes the usage unknown and leaves the answer what it is: that was paid
+// for.
+type tokens int64
+
+const noCount tokens = math.MinInt32
+
+// UnmarshalJSON takes any value.
+func (t *tokens) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	*t = noCount
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil && n >= 0 && n <= maxTokens {
+		*t = tokens(n)
+	}
+	return nil
 }

@@ -149,8 +149,7 @@ func (c *ModelFallbackChain) Health() []ModelHealth {
 			one.Input, one.Output = &m.Price.Input, &m.Price.Output
 		}
 		if h.calls > 0 {
-			rate := h.success / h.weight
-			one.SuccessRate = &rate
+			one.SuccessRate = new(h.success / h.weight)
 		}
 		list = append(list, one)
 	}

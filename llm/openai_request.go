@@ -108,8 +108,7 @@ func openAITurn(m Message) []openAIMessage {
 		}
 	}
 	if len(texts) > 0 {
-		text := strings.Join(texts, "\n\n")
-		rest.Content = &text
+		rest.Content = new(strings.Join(texts, "\n\n"))
 	}
 	if len(texts) > 0 || len(rest.ToolCalls) > 0 {
 		turn = append(turn, rest)

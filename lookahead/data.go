@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
 
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
@@ -58,8 +59,7 @@ func FromLibrary(
 	return one, nil
 }
 
-// longerBars opens the library's bars of a timeframe, or makes them of shorter
-// ones where that was asked for.
+// longerBars opens the library's bars of a timeframe, or makes them of shorter ones where that was asked for.
 func longerBars(ctx context.Context, l *local.Lab, n local.Name, of market.Timeframe) (*market.Bars, error) {
 	_, err := l.Library.Info(ctx, n.Symbol, n.Timeframe)
 	switch {
@@ -78,17 +78,10 @@ func longerBars(ctx context.Context, l *local.Lab, n local.Name, of market.Timef
 	return market.Resample(b, n.Timeframe)
 }
 
-// during leaves out the bars that open before the first of base or close after the
-// last.
+// during leaves out the bars that open before the first of base or close after the last.
 func during(b, base *market.Bars) *market.Bars {
 	first, end := base.Time[0], base.Timeframe.End(base.Time[base.Len()-1])
-	i := 0
-	for i < b.Len() && b.Time[i] < first {
-		i++
-	}
-	j := i
-	for j < b.Len() && b.Timeframe.End(b.Time[j]) <= end {
-		j++
-	}
+	i := sort.Search(b.Len(), func(i int) bool { return b.Time[i] >= first })
+	j := sort.Search(b.Len(), func(j int) bool { return j >= i && b.Timeframe.End(b.Time[j]) > end })
 	return b.Slice(i, j)
 }

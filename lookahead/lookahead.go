@@ -70,8 +70,7 @@ func Check(ctx context.Context, s *strategy.Strategy, o Options) (Audit, error) 
 	return r, nil
 }
 
-// Shortened is the strategy as it is checked: it is trained for one epoch, on any
-// dates.
+// Shortened is the strategy as it is checked: it is trained for one epoch, on any dates.
 func Shortened(s *strategy.Strategy) *strategy.Strategy {
 	c := *s
 	c.Training.Epochs = 1
@@ -105,8 +104,7 @@ func (r Audit) Print(w io.Writer, p term.Palette) {
 	}
 }
 
-// timeChecker runs the checks, each of them with the cheat if that is where it
-// belongs.
+// timeChecker runs the checks, each of them with the cheat if that is where it belongs.
 type timeChecker struct {
 	strategy *strategy.Strategy
 	data     []train.Series
@@ -128,8 +126,7 @@ func trainBriefly(ctx context.Context, ds *train.Dataset, s *strategy.Strategy, 
 	return m, err
 }
 
-// held makes the result of a check: a look-ahead is a finding, any other error
-// is one.
+// held makes the result of a check: a look-ahead is a finding, any other error is one.
 func held(check, detail string, err error) (Checked, error) {
 	h := Checked{Check: check, Detail: detail}
 	_, inTraining := errors.AsType[*train.LookAheadError](err)

@@ -34,8 +34,7 @@ func (c *timeChecker) cheatPreparation(ds *train.Dataset, data []train.Series) {
 	}
 }
 
-// scaleByAll standardises every input by all rows there are, before and after
-// the split.
+// scaleByAll standardises every input by all rows there are, before and after the split.
 func scaleByAll(ds *train.Dataset) {
 	t := &ds.Table
 	for column := range t.Inputs {
@@ -90,8 +89,7 @@ func label(ds *train.Dataset, row int, move float64) {
 	}
 }
 
-// centred smooths closes by a window that reaches two bars into the future,
-// highs and lows following.
+// centred smooths closes by a window that reaches two bars into the future, highs and lows following.
 func centred(d train.Series) train.Series {
 	const reach = 2
 	out := train.Series{Symbol: d.Symbol}

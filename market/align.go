@@ -35,9 +35,7 @@ func Align(base, higher *Bars) []int32 {
 // MaxAge is how many bars of base may close after a bar of higher before it
 // counts as out of date: twice as many as fit into one. They are counted, not
 // timed, so that nights, weekends and holidays make no bar older.
-func MaxAge(base, higher Timeframe) int {
-	return int(2 * atMost(higher) / max(atMost(base), 1))
-}
+func MaxAge(base, higher Timeframe) int { return int(2 * atMost(higher) / max(atMost(base), 1)) }
 
 // atMost is the longest that a bar of a timeframe can be, in seconds.
 func atMost(tf Timeframe) int64 {
@@ -70,12 +68,10 @@ func NewAge(base, higher Timeframe) Age {
 	return Age{limit: MaxAge(base, higher), most: 2*atMost(higher) + longestBreak}
 }
 
-// Begin says that a newer longer bar, which closed at an instant, is the one to
-// use from now on.
+// Begin says that a newer longer bar, which closed at an instant, is the one to use from now on.
 func (a *Age) Begin(end int64) { a.end, a.bars, a.begun = end, 0, true }
 
-// Stale takes the close of the next base bar and says whether the longer bar is
-// out of date there.
+// Stale takes the close of the next base bar and says whether the longer bar is out of date there.
 func (a *Age) Stale(end int64) bool {
 	if !a.begun {
 		return true

@@ -14,9 +14,8 @@ import (
 	"unsafe"
 )
 
-// A bars file holds one series so that it can be used where it lies: opening
-// it maps the columns into memory and copies nothing. Numbers are
-// little-endian.
+// A bars file holds one series so that it can be used where it lies: opening it
+// maps the columns into memory and copies nothing. Numbers are little-endian.
 //
 //	offset  size
 //	     0     8  "ktrdrbar"
@@ -124,8 +123,7 @@ func CheckSymbol(s string) error {
 // ErrNoData means that there is no such series.
 var ErrNoData = errors.New("no such data")
 
-// Encode writes the bars file of a series. The error is an InvalidError where
-// b breaks a rule.
+// Encode writes the bars file of a series. The error is an InvalidError where b breaks a rule.
 func Encode(w io.Writer, b *Bars) error {
 	if err := CheckSymbol(b.Symbol); err != nil {
 		return err
@@ -176,8 +174,7 @@ func OpenVerified(path string) (*Bars, io.Closer, error) {
 	return MapVerified(f)
 }
 
-// MapVerified is OpenVerified of a file that is open, and that may be closed
-// afterwards.
+// MapVerified is OpenVerified of a file that is open, and that may be closed afterwards.
 func MapVerified(f *os.File) (*Bars, io.Closer, error) {
 	b, c, h, err := open(f)
 	if err == nil {
@@ -280,8 +277,7 @@ func (h header) bind(data []byte) *Bars {
 	return b
 }
 
-// numbers sees bytes as numbers: in place where the machine orders bytes as
-// the file does, else by copying.
+// numbers sees bytes as numbers: in place where the machine orders bytes as the file does, else by copying.
 func numbers[T int64 | float64](data []byte, n int) []T {
 	if n == 0 {
 		return nil

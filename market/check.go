@@ -36,8 +36,7 @@ func Check(b *Bars, source string) (DataReport, error) {
 	return rep, err
 }
 
-// settle makes a series of rows, or says what is wrong with them. rep holds
-// what reading them found.
+// settle makes a series of rows, or says what is wrong with them. rep holds what reading them found.
 func (r *rows) settle(opt ImportOptions, rep DataReport) (*Bars, DataReport, error) {
 	r.divided(opt.Divide)
 	r.inspect(&rep)
@@ -64,8 +63,7 @@ func (r *rows) settle(opt ImportOptions, rep DataReport) (*Bars, DataReport, err
 // are no longer numbers, and indicators of them nothing.
 const leastPrice, most = 1e-30, 1e30
 
-// inspect looks at each row by itself, mends what Normalise mends and drops
-// what cannot be mended.
+// inspect looks at each row by itself, mends what Normalise mends and drops what cannot be mended.
 func (r *rows) inspect(rep *DataReport) {
 	w := 0
 	newest := int64(math.MinInt64)
@@ -149,8 +147,7 @@ func (r *rows) sort(rep *DataReport) {
 	r.cut(w)
 }
 
-// frame settles the timeframe and drops rows that do not stand where its bars
-// open.
+// frame settles the timeframe and drops rows that do not stand where its bars open.
 func (r *rows) frame(opt ImportOptions, rep *DataReport) error {
 	if r.Len() == 0 {
 		if rep.Rows == 0 {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"time"
 
 	"github.com/klauspost/compress/gzip" // undoes it in half the time of the standard library's
 )
@@ -54,8 +56,7 @@ func plain(r io.Reader) (io.Reader, error) {
 	return gzipped{z}, nil
 }
 
-// gzipped says of a file that ends too soon that it does: to a reader of lines
-// it would be one that ends.
+// gzipped says of a file that ends too soon that it does: to a reader of lines it would be one that ends.
 type gzipped struct{ *gzip.Reader }
 
 func (z gzipped) Read(b []byte) (int, error) {
@@ -226,4 +227,26 @@ func (l *lineReader) fill() {
 		l.err = err
 		return
 	}
+}
+
+// WriteCSV writes bars such that reading them gives the same bits.
+func WriteCSV(w io.Writer, b *Bars) error {
+	out := bufio.NewWriter(w)
+	line := append(make([]byte, 0, 256), "timestamp,open,high,low,close,volume\n"...)
+	for i := range b.Len() {
+		if _, err := out.Write(line); err != nil {
+			return err
+		}
+		x := b.At(i)
+		line = time.Unix(x.Time, 0).UTC().AppendFormat(line[:0], time.RFC3339)
+		for _, v := range [...]float64{x.Open, x.High, x.Low, x.Close, x.Volume} {
+			line = append(line, ',')
+			line = strconv.AppendFloat(line, v, 'g', -1, 64)
+		}
+		line = append(line, '\n')
+	}
+	if _, err := out.Write(line); err != nil {
+		return err
+	}
+	return out.Flush()
 }

@@ -59,8 +59,7 @@ type layout struct {
 	brief   bool // as of stampReader
 }
 
-// layoutOf recognises the layout by the first line, and whether that is a
-// header.
+// layoutOf recognises the layout by the first line, and whether that is a header.
 func layoutOf(line []byte) (l layout, header bool, err error) {
 	l.sep = separator(line)
 	cells := bytes.Split(line, []byte{l.sep})
@@ -135,8 +134,7 @@ func rolesOf(names []string) ([]role, error) {
 
 type fields struct{ time, clock []byte }
 
-// split reads the numbers of a row into b and finds the texts of its time. It
-// returns what is wrong, or "".
+// split reads the numbers of a row into b and finds the texts of its time. It returns what is wrong, or "".
 func (l *layout) split(line []byte, b *Bar, f *fields) (problem string) {
 	into := [...]*float64{openRole: &b.Open, highRole: &b.High, lowRole: &b.Low, closeRole: &b.Close, volumeRole: &b.Volume}
 	more := true
@@ -196,8 +194,7 @@ func after(line []byte, n int) (rest []byte, found bool) {
 
 var errNotShown = errors.New(notShown)
 
-// numberOf reads a cell that is not a plain short number. An empty volume is a
-// missing one.
+// numberOf reads a cell that is not a plain short number. An empty volume is a missing one.
 func numberOf(cell []byte, r role, brief bool) (float64, error) {
 	if len(cell) == 0 {
 		if r == volumeRole {

@@ -43,8 +43,7 @@ func shortNumber(line []byte, sep byte) (v float64, n int, ok bool) {
 	return float64(digits) / tens[scale], i, true
 }
 
-// parseNumber reads any number as price files write them. One too large to hold
-// is infinite.
+// parseNumber reads any number as price files write them. One too large to hold is infinite.
 func parseNumber(b []byte) (float64, bool) {
 	if v, n, ok := shortNumber(b, 0); ok && n == len(b) {
 		return v, true

@@ -35,8 +35,7 @@ const notShown = "unreadable"
 // Years that a price may come from. Beyond them a text was misread.
 const firstYear, lastYear = 1800, 2200
 
-// read reads a time from one text, or a date and a time of day from two. It
-// returns what is wrong, or "".
+// read reads a time from one text, or a date and a time of day from two. It returns what is wrong, or "".
 func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 	date, rest, ok := readDate(text)
 	if !ok {
@@ -129,8 +128,7 @@ func (d date) days() int64 {
 	return int64(365*y + y/4 - y/100 + y/400 + (153*m+2)/5 + d.day - 719469)
 }
 
-// readDate reads 2006-01-02, with - . or / between, or 20060102, and gives
-// what follows.
+// readDate reads 2006-01-02, with - . or / between, or 20060102, and gives what follows.
 func readDate(b []byte) (d date, rest []byte, ok bool) {
 	if len(b) < 8 {
 		return d, nil, false
@@ -156,9 +154,7 @@ func readDate(b []byte) (d date, rest []byte, ok bool) {
 
 // compactEnd tells whether 20060102 can be followed by b: nothing, a time of
 // day behind a space or T, or six more digits.
-func compactEnd(b []byte) bool {
-	return len(b) == 0 || b[0] == ' ' || b[0] == 'T' || len(b) == 6
-}
+func compactEnd(b []byte) bool { return len(b) == 0 || b[0] == ' ' || b[0] == 'T' || len(b) == 6 }
 
 func daysIn(year, month int) int {
 	switch month {

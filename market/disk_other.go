@@ -8,8 +8,7 @@ import (
 	"unsafe"
 )
 
-// mapFile reads the first size bytes of f into memory of its own, beginning at
-// a multiple of 8.
+// mapFile reads the first size bytes of f into memory of its own, beginning at a multiple of 8.
 func mapFile(f *os.File, size int64) ([]byte, io.Closer, error) {
 	words := make([]uint64, (size+7)/8)
 	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size) //nolint:gosec // within words

@@ -46,8 +46,7 @@ func sessionOf(step int64, open func(place int) bool) session {
 	return s
 }
 
-// missing is the number of bars that should stand between a bar at a and the
-// next at b.
+// missing is the number of bars that should stand between a bar at a and the next at b.
 func (s session) missing(a, b int64) int {
 	first, last := a+s.step-firstMonday, b-firstMonday
 	return s.upTo(last) - s.upTo(first)

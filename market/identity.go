@@ -52,9 +52,7 @@ const (
 )
 
 // String is the identity in one word.
-func (v Identity) String() string {
-	return [...]string{"different", "ask", "same"}[v]
-}
+func (v Identity) String() string { return [...]string{"different", "ask", "same"}[v] }
 
 // Identity judges a likeness.
 func (l Likeness) Identity() Identity {
@@ -116,11 +114,8 @@ func (l Likeness) String() string {
 	return b.String()
 }
 
-// hundredths writes a correlation with four decimals, rounded
-// towards 0: 0.97999 stays below 0.98.
-func hundredths(r float64) string {
-	return strconv.FormatFloat(math.Trunc(r*1e4)/1e4, 'f', 4, 64)
-}
+// hundredths writes a correlation with four decimals, rounded towards 0: 0.97999 stays below 0.98.
+func hundredths(r float64) string { return strconv.FormatFloat(math.Trunc(r*1e4)/1e4, 'f', 4, 64) }
 
 func grouped(n int) string {
 	s := strconv.Itoa(n)
@@ -152,8 +147,7 @@ type Known struct {
 	Prices func() (*Prices, error) // reads them when they are needed
 }
 
-// Match is a market that a series resembles, by the series of it that is most
-// alike.
+// Match is a market that a series resembles, by the series of it that is most alike.
 type Match struct {
 	Market   string
 	Series   string
@@ -190,8 +184,7 @@ type Assignment struct {
 	Compared bool
 }
 
-// Decide compares a series with all that are known. The error is one of
-// reading the prices of a known series.
+// Decide compares a series with all that are known. The error is one of reading the prices of a known series.
 func Decide(p *Prices, known []Known) (Assignment, error) {
 	best := map[string]Match{}
 	var d Assignment

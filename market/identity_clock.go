@@ -75,8 +75,7 @@ func seasonsAt(t []int64) []season {
 // that does not move, else the number of a rule from 1.
 type clocks struct{ first, second int }
 
-// allClocks lists every pair of clocks that move differently, after the pair
-// that moves alike.
+// allClocks lists every pair of clocks that move differently, after the pair that moves alike.
 func allClocks() []clocks {
 	all := []clocks{{}}
 	for i := range len(summerTimes) + 1 {

@@ -63,8 +63,7 @@ func Compare(a, b *Prices) Likeness {
 	return best
 }
 
-// unrelated is a correlation at the best offset that no other length of returns
-// raises to askCorrelation.
+// unrelated is a correlation at the best offset that no other length of returns raises to askCorrelation.
 const unrelated = 0.3
 
 // byWeeks compares weekly returns. Bars that are cut at different hours, such
@@ -98,8 +97,7 @@ func swapped(a, b *Prices) bool {
 	return slices.Compare(a.log, b.log) > 0
 }
 
-// levels are the lengths of returns at which a pair is compared whose coarser
-// series has a timeframe.
+// levels are the lengths of returns at which a pair is compared whose coarser series has a timeframe.
 func levels(coarser Timeframe) []Timeframe {
 	all := []Timeframe{coarser}
 	for _, tf := range Timeframes {

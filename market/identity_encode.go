@@ -11,8 +11,7 @@ import (
 // pricesMagic begins encoded prices. Its last figure is the version.
 const pricesMagic = "ktrdr prices 1\n"
 
-// EncodePrices writes prices as bytes, the same bytes for the same prices on
-// every machine:
+// EncodePrices writes prices as bytes, the same bytes for the same prices on every machine:
 //
 //	"ktrdr prices 1\n"       15 bytes
 //	length of the timeframe  1 byte, and the timeframe, such as "1h"

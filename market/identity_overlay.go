@@ -35,9 +35,8 @@ func newOverlay(a, b *Prices, tf Timeframe) *overlay {
 	return p
 }
 
-// weekend is 18:00 on the first Saturday of 1970. Most markets are closed then
-// in every zone. A short last day of the week opens before it, and a short
-// first day after it.
+// weekend is 18:00 on the first Saturday of 1970. Most markets are closed then in every
+// zone. A short last day of the week opens before it, and a short first day after it.
 const weekend = 2*day + 18*hour
 
 // instants gives the function that places a bar by its opening. Bars are placed
@@ -92,8 +91,7 @@ func (p *overlay) pieces() {
 	}
 }
 
-// scan lays the closes over the spans at an offset and sums up the shared
-// returns of each piece.
+// scan lays the closes over the spans at an offset and sums up the shared returns of each piece.
 func (p *overlay) scan(offset int64) []moments {
 	sums := make([]moments, len(p.seasonOf))
 	var lastX, lastY float64

@@ -14,9 +14,8 @@ const margin = 1e-6
 // fall on the same instant, else the first. The size is 0 where fewer than
 // copyReturns returns are shared.
 //
-// Where no setting shows the same market by all shared returns, the best one is
-// that of the most alike part of at least n returns in a row, if that
-// part may be a copy.
+// Where no setting shows the same market by all shared returns, the best one is that
+// of the most alike part of at least n returns in a row, if that part may be a copy.
 func (p *overlay) best(offsets []int64, all []clocks, part int) (best setting, size float64) {
 	done := scans{}
 	p.scanAll(done, offsets, all)
@@ -91,8 +90,7 @@ func (p *overlay) likeness(s setting) Likeness {
 
 type scans map[int64][]moments
 
-// scanAll scans the offsets, and those that the clocks make of them, unless they
-// are done.
+// scanAll scans the offsets, and those that the clocks make of them, unless they are done.
 func (p *overlay) scanAll(done scans, offsets []int64, all []clocks) {
 	for _, c := range all {
 		for s := range season(seasons) {

@@ -58,8 +58,7 @@ const (
 	rowBytes  = 52 // of a row in memory: six columns and the line
 )
 
-// add appends a row. A table grows by pieces: one that was doubled would be in
-// memory twice while it is copied.
+// add appends a row. A table grows by pieces: one that was doubled would be in memory twice while it is copied.
 func (r *rows) add(line int, b Bar) {
 	if r.Len() == pieceRows {
 		piece := rows{Bars: r.Bars, line: r.line}
@@ -78,8 +77,7 @@ func (r *rows) add(line int, b Bar) {
 
 func (r *rows) bytes() int64 { return rowBytes * (int64(len(r.full))*pieceRows + int64(r.Len())) }
 
-// join makes one table of all pieces, column by column, each of which is given
-// up when it is copied.
+// join makes one table of all pieces, column by column, each of which is given up when it is copied.
 func (r *rows) join() {
 	if len(r.full) == 0 {
 		return
@@ -199,8 +197,7 @@ func ReadFile(ctx context.Context, path string, opt ImportOptions) (*Bars, DataR
 	return ReadOpen(ctx, file, opt)
 }
 
-// ReadOpen is ReadFile of a regular file that is open, wherever it was last read
-// or written.
+// ReadOpen is ReadFile of a regular file that is open, wherever it was last read or written.
 func ReadOpen(ctx context.Context, file *os.File, opt ImportOptions) (*Bars, DataReport, error) {
 	opt.Source = cmp.Or(opt.Source, file.Name())
 	size, err := file.Seek(0, io.SeekEnd)

@@ -37,8 +37,7 @@ const (
 	tempPrefix  = ".tmp-" // begins the names of files that are being written
 )
 
-// folder is the name of a symbol's folder. A month is 1mo there, since not
-// every file system tells 1M from 1m.
+// folder is the name of a symbol's folder. A month is 1mo there, since not every file system tells 1M from 1m.
 func folder(symbol string, tf Timeframe) (string, error) {
 	if err := CheckSymbol(symbol); err != nil {
 		return "", err
@@ -108,9 +107,8 @@ func (l *Library) Vintages() ([]Vintage, error) {
 	return all, nil
 }
 
-// Forget removes the folder of a symbol and timeframe if no bars file is left in
-// it, and the library if nothing is left in that. It tells whether the library is
-// gone.
+// Forget removes the folder of a symbol and timeframe if no bars file is left in it,
+// and the library if nothing is left in that. It tells whether the library is gone.
 func (l *Library) Forget(symbol string, tf Timeframe) (gone bool, err error) {
 	dir, err := folder(symbol, tf)
 	if err != nil {

@@ -33,9 +33,8 @@ func (b Bar) values() string {
 	return fmt.Sprintf("open %v high %v low %v close %v volume %v", b.Open, b.High, b.Low, b.Close, b.Volume)
 }
 
-// Merge puts the bars of two series of one symbol and timeframe together. Where
-// both have a bar of one time, that of add counts. Both must be in order, as
-// Check holds them to be.
+// Merge puts the bars of two series of one symbol and timeframe together. Where both have
+// a bar of one time, that of add counts. Both must be in order, as Check holds them to be.
 func Merge(old, add *Bars) (*Bars, Merged, error) {
 	var m Merged
 	if old.Symbol != add.Symbol || old.Timeframe != add.Timeframe {

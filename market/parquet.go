@@ -39,8 +39,7 @@ type parquetReader struct {
 }
 
 func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
-	// The decoder panics on some damaged files; to the user they are all the
-	// same.
+	// The decoder panics on some damaged files; to the user they are all the same.
 	defer func() {
 		if x := recover(); x != nil {
 			err = fmt.Errorf("the Parquet file is damaged: %v", x)
@@ -197,8 +196,7 @@ func appendChunk[T int64 | float64](dst []T, chunk parquet.ColumnChunk, limit in
 	}
 }
 
-// appendPage appends the values of a page: as a slice where it is one in
-// memory, else one by one.
+// appendPage appends the values of a page: as a slice where it is one in memory, else one by one.
 func appendPage[T int64 | float64](dst []T, page parquet.Page, missing T) ([]T, error) {
 	if page.Dictionary() == nil && page.NumNulls() == 0 {
 		values := page.Data()
@@ -271,8 +269,7 @@ func timeUnit(column *parquet.Column) (unit int64, local bool) {
 	return 0, true
 }
 
-// place turns the times of the column into instants and drops rows whose time is
-// none.
+// place turns the times of the column into instants and drops rows whose time is none.
 func (p *parquetReader) place(column *parquet.Column) {
 	unit, local := timeUnit(column)
 	p.rep.Rows = len(p.rows.Time)

@@ -171,8 +171,7 @@ func holds(r io.Reader, n int64) error {
 	return nil
 }
 
-// compactWalk steps through a structure in the compact protocol without
-// keeping anything of it.
+// compactWalk steps through a structure in the compact protocol without keeping anything of it.
 type compactWalk struct {
 	b     []byte
 	at    int

@@ -87,8 +87,7 @@ func (r *DataReport) add(line int, rule Rule, format string, args ...any) {
 
 func (r *DataReport) full() bool { return len(r.Findings) >= keptFindings }
 
-// Wrong is the number of findings that make a file refused: all but gaps,
-// which every market has.
+// Wrong is the number of findings that make a file refused: all but gaps, which every market has.
 func (r *DataReport) Wrong() int {
 	n := 0
 	for rule, c := range r.Counts {

@@ -19,8 +19,7 @@ func Resample(b *Bars, tf Timeframe) (*Bars, error) {
 	return out, nil
 }
 
-// ResampleAll is Resample that keeps the last bar as it stands, finished or
-// not.
+// ResampleAll is Resample that keeps the last bar as it stands, finished or not.
 func ResampleAll(b *Bars, tf Timeframe) (*Bars, error) {
 	if _, err := ParseTimeframe(string(tf)); err != nil {
 		return nil, err

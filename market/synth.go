@@ -19,8 +19,7 @@ type SynthConfig struct {
 }
 
 // The planted edge. A close is stretched when it lies more than SynthStretch
-// standard deviations from the mean of the last SynthWindow closes, itself
-// included.
+// standard deviations from the mean of the last SynthWindow closes, itself included.
 const (
 	SynthWindow  = 48
 	SynthStretch = 1.5
@@ -32,13 +31,12 @@ const (
 // jumps in between, and a few bars are missing. Prices have five decimals.
 //
 // Without an edge the close is a fair game: what is known at one close says
-// nothing about the direction of the next, and any rule loses its costs. With
-// an edge, the bar after a stretched close drifts back towards the mean by
-// Edge times the volatility of that bar. Who trades just that, from the open
-// after a stretched close to the close, therefore earns a Sharpe ratio of Edge
-// per bar held, in units of each bar's volatility; over a year, Edge times the
-// square root of the bars held in it. No rule can
-// expect more of a bar.
+// nothing about the direction of the next, and any rule loses its costs. With an
+// edge, the bar after a stretched close drifts back towards the mean by Edge
+// times the volatility of that bar. Who trades just that, from the open after a
+// stretched close to the close, therefore earns a Sharpe ratio of Edge per bar
+// held, in units of each bar's volatility; over a year, Edge times the square
+// root of the bars held in it. No rule can expect more of a bar.
 func Synth(cfg SynthConfig) *Bars {
 	b, _ := synth(cfg)
 	return b
@@ -92,8 +90,7 @@ func perBar(tf Timeframe) float64 {
 	return yearly * math.Sqrt(float64(tf.seconds())/(day*tradingDays))
 }
 
-// openFrom is the first opening from t on: intraday and daily bars have none on
-// weekends.
+// openFrom is the first opening from t on: intraday and daily bars have none on weekends.
 func (s *synthesis) openFrom(t int64) int64 {
 	if n := s.cfg.Timeframe.seconds(); n == 0 || n > day {
 		return t
@@ -185,8 +182,7 @@ func (s *synthesis) opening(t int64, sigma float64) float64 {
 	return s.price * (1 + float64(width*sigma*max(-4, min(4, z))))
 }
 
-// stretched is 1 where the last close is stretched upwards, -1 downwards, else
-// 0.
+// stretched is 1 where the last close is stretched upwards, -1 downwards, else 0.
 func (s *synthesis) stretched() float64 {
 	n := s.bars.Len()
 	if n < SynthWindow {

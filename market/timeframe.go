@@ -42,9 +42,7 @@ func (c calendar) end(t int64) int64 {
 	return t + c.length
 }
 
-func floor(t, n int64) int64 {
-	return t - mod(t, n)
-}
+func floor(t, n int64) int64 { return t - mod(t, n) }
 
 // mod is t modulo n, never negative.
 func mod(t, n int64) int64 {
@@ -115,8 +113,7 @@ func (t *tally) enter() {
 	t.run = 0
 }
 
-// mostFrequent is the value that came most often, the smallest of several; 0 if
-// none came.
+// mostFrequent is the value that came most often, the smallest of several; 0 if none came.
 func (t *tally) mostFrequent() int64 {
 	t.enter()
 	var value int64

@@ -62,8 +62,7 @@ func (c *localClock) remember(at int64) {
 	c.offset = c.offsetAt(at)
 }
 
-// dayStart is the instant at which a day begins that has no midnight: the one at
-// which clocks are set forward.
+// dayStart is the instant at which a day begins that has no midnight: the one at which clocks are set forward.
 func (c *localClock) dayStart(sec int64) (at int64, ok bool) {
 	return sec - c.offsetAt(sec-certain), mod(sec, day) == 0
 }

@@ -37,8 +37,7 @@ type TrainingMetrics struct {
 	History History `json:"history"`
 }
 
-// History has one value for each epoch. Those of the validation are empty
-// without a validation part.
+// History has one value for each epoch. Those of the validation are empty without a validation part.
 type History struct {
 	TrainLoss     []float64 `json:"train_loss"`
 	TrainAccuracy []float64 `json:"train_accuracy"`

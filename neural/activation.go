@@ -45,8 +45,7 @@ func applyGo(f activation, x []float32) {
 	}
 }
 
-// applyGradGo multiplies d by dropout's mask, if there is one, and by f'(x),
-// found from y = f(x).
+// applyGradGo multiplies d by dropout's mask, if there is one, and by f'(x), found from y = f(x).
 func applyGradGo(f activation, d, y, mask []float32) {
 	d = d[:len(y)]
 	if mask != nil {

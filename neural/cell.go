@@ -7,8 +7,7 @@ import "github.com/ktrdr/ktrdr/num"
 // hold the gates side by side, each cols wide. The assembly reads this struct, so
 // that its fields keep their names.
 //
-// An LSTM has the gates input, forget, cell, output; a GRU reset, update, new:
-// torch's order.
+// An LSTM has the gates input, forget, cell, output; a GRU reset, update, new: torch's order.
 type cell struct {
 	rows, cols int
 

@@ -16,23 +16,21 @@
 // padded with zeros to a multiple of 16, the rows of a batch and the inputs to a
 // multiple of 4. Padding takes part in no result.
 //
-// Matrix products. Each element is one sum that begins with the bias, or 0, and
-// adds the terms in ascending order of the inner index: inputs forward, rows of
-// the batch (in time, then in row order) for the gradient of a weight, outputs for
-// the gradient of an input. Lanes of a vector hold different elements, so that
-// their number does not matter. In class fma/1 a term is one fused multiply-add,
-// denormal operands count as zero and a denormal result becomes zero with its
-// sign, where denormal means smaller than 2^-126 after rounding to 24 bits (FTZ
-// and DAZ of x86). In class portable/1 the product is rounded, then the sum, and
-// denormals are kept.
+// Matrix products. Each element is one sum that begins with the bias, or 0, and adds
+// the terms in ascending order of the inner index: inputs forward, rows of the batch
+// (in time, then in row order) for the gradient of a weight, outputs for the
+// gradient of an input. Lanes of a vector hold different elements, so that their
+// number does not matter. In class fma/1 a term is one fused multiply-add, denormal
+// operands count as zero and a denormal result becomes zero with its sign, where
+// denormal means smaller than 2^-126 after rounding to 24 bits (FTZ and DAZ of x86).
+// In class portable/1 the product is rounded, then the sum, and denormals are kept.
 //
 // Loops over elements (activations and their gradients, dropout, the cells of
-// recurrent layers, Adam, sums of columns) are the same in both classes: one
-// rounding per operation, no fused operation, and denormal results become zero.
-// The order of operations is that of the Go functions lstmGo, gruGo, adamGo and
-// their like. ReLU and leaky ReLU are max(x, slope*x). Exponentials, logarithms,
-// tanh and sigmoid are those of package num. Sums of columns go from the first row
-// to the last.
+// recurrent layers, Adam, sums of columns) are the same in both classes: one rounding
+// per operation, no fused operation, and denormal results become zero. The order of
+// operations is that of the Go functions lstmGo, gruGo, adamGo and their like. ReLU
+// and leaky ReLU are max(x, slope*x). Exponentials, logarithms, tanh and sigmoid are
+// those of package num. Sums of columns go from the first row to the last.
 //
 // Sums of squares, for the length of the gradient, are float64: element i of the
 // padded parameters goes to sum i mod 16, and the sixteen are added by halves. The

@@ -2,8 +2,6 @@ package neural
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"math"
 )
 
@@ -42,43 +40,28 @@ func (l LossSpec) Classes() bool {
 	return l.Name == "" || l.Name == CrossEntropy || l.Name == Focal
 }
 
-// Check says what is wrong with the settings for a network with that number of outputs,
-// if anything.
+// Check says what is wrong with the settings for a network with that number of outputs, if anything.
 func (l LossSpec) Check(outputs int) error {
 	l = l.withDefaults()
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var bad faults
 	switch l.Name {
 	case CrossEntropy, Focal:
 		if outputs < 2 || outputs > math.MaxInt8+1 {
-			bad("%s is a loss of classes and the network has %d outputs; it must have from 2 to 128", l.Name, outputs)
+			bad.add("%s is a loss of classes and the network has %d outputs; it must have from 2 to 128", l.Name, outputs)
 		}
 		if n := len(l.ClassWeights); n > 0 && n != outputs {
-			bad("there are %d class weights for %d classes", n, outputs)
+			bad.add("there are %d class weights for %d classes", n, outputs)
 		}
 	case Huber, MSE:
-		if outputs != 1 {
-			bad("%s is a loss of one number and the network has %d outputs; it must have 1", l.Name, outputs)
-		}
-		if len(l.ClassWeights) > 0 {
-			bad("class weights are of cross_entropy and focal, not of %s", l.Name)
-		}
+		bad.when(outputs != 1, "%s is a loss of one number and the network has %d outputs; it must have 1", l.Name, outputs)
+		bad.when(len(l.ClassWeights) > 0, "class weights are of cross_entropy and focal, not of %s", l.Name)
 	default:
-		bad("name is %q; it must be cross_entropy, focal, huber or mse", l.Name)
+		bad.add("name is %q; it must be cross_entropy, focal, huber or mse", l.Name)
 	}
 	for i, w := range l.ClassWeights {
-		if !(w >= 0 && w <= 1e6) {
-			bad("the weight of class %d is %g; it must be from 0 to 1e6", i, w)
-		}
+		bad.when(!(w >= 0 && w <= 1e6), "the weight of class %d is %g; it must be from 0 to 1e6", i, w)
 	}
-	if !(l.Gamma >= 0 && l.Gamma <= 100) {
-		bad("gamma is %g; it must be from 0 to 100", l.Gamma)
-	}
-	if !(l.Delta > 0 && l.Delta <= 1e6) {
-		bad("delta is %g; it must be above 0 and at most 1e6", l.Delta)
-	}
-	if len(errs) > 0 {
-		return fmt.Errorf("loss: %w", errors.Join(errs...))
-	}
-	return nil
+	bad.when(!(l.Gamma >= 0 && l.Gamma <= 100), "gamma is %g; it must be from 0 to 100", l.Gamma)
+	bad.when(!(l.Delta > 0 && l.Delta <= 1e6), "delta is %g; it must be above 0 and at most 1e6", l.Delta)
+	return bad.of("loss")
 }

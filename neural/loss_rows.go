@@ -13,8 +13,7 @@ type lossFunc struct {
 	classes bool
 	kernel  *ops
 
-	// Of a batch, for classes. Exponentials are of the difference to the largest
-	// output of the row.
+	// Of a batch, for classes. Exponentials are of the difference to the largest output of the row.
 	exp    []float32
 	top    []float32 // the largest output
 	others []float64 // sum of the exponentials of all classes but the true one

@@ -205,8 +205,7 @@ func parseHeader(header []byte) (meta map[string]string, tensors map[string]file
 	return meta, tensors, nil
 }
 
-// netFor makes the network that the metadata describe, if its weights fit into
-// what is left of the file.
+// netFor makes the network that the metadata describe, if its weights fit into what is left of the file.
 func netFor(meta map[string]string, left int64) (*Net, error) {
 	if _, ours := meta[metaNumerics]; !ours {
 		return nil, errors.New("it is a safetensors file of another program: only models that ktrdr trained can be used")
@@ -233,8 +232,7 @@ func netFor(meta map[string]string, left int64) (*Net, error) {
 	return empty(s, k)
 }
 
-// place puts the tensors of a file into the slab: all that the network has, no
-// others, and side by side.
+// place puts the tensors of a file into the slab: all that the network has, no others, and side by side.
 func (n *Net) place(tensors map[string]fileTensor, data []byte) error {
 	if len(tensors) != len(n.layout.tensors) {
 		return fmt.Errorf("there are %d tensors and %s has %d", len(tensors), n.spec, len(n.layout.tensors))

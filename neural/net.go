@@ -20,9 +20,8 @@ type Net struct {
 	w      []float32 // the slab: all parameters, padded
 }
 
-// New makes a network with the weights that a seed gives, drawn as torch draws
-// them: uniformly within 1/sqrt(inputs) of 0, or 1/sqrt(hidden size) in a
-// recurrent layer.
+// New makes a network with the weights that a seed gives, drawn as torch draws them:
+// uniformly within 1/sqrt(inputs) of 0, or 1/sqrt(hidden size) in a recurrent layer.
 func New(s Spec, seed uint64, k Kernel) (*Net, error) {
 	n, err := empty(s, k)
 	if err != nil {

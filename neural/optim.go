@@ -2,8 +2,6 @@ package neural
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/ktrdr/ktrdr/num"
@@ -40,35 +38,19 @@ func (o OptimSpec) withDefaults() OptimSpec {
 // Check says what is wrong with the settings, if anything.
 func (o OptimSpec) Check() error {
 	o = o.withDefaults()
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if o.Name != Adam && o.Name != AdamW {
-		bad("name is %q; it must be adam or adamw", o.Name)
-	}
-	if !(o.LearningRate > 0 && o.LearningRate <= 10) {
-		bad("learning_rate is %g; it must be above 0 and at most 10", o.LearningRate)
-	}
-	if !(o.WeightDecay >= 0 && o.WeightDecay <= 10) {
-		bad("weight_decay is %g; it must be from 0 to 10", o.WeightDecay)
-	}
+	var bad faults
+	bad.when(o.Name != Adam && o.Name != AdamW, "name is %q; it must be adam or adamw", o.Name)
+	bad.when(!(o.LearningRate > 0 && o.LearningRate <= 10), "learning_rate is %g; it must be above 0 and at most 10", o.LearningRate)
+	bad.when(!(o.WeightDecay >= 0 && o.WeightDecay <= 10), "weight_decay is %g; it must be from 0 to 10", o.WeightDecay)
 	for name, b := range map[string]float64{"beta1": o.Beta1, "beta2": o.Beta2} {
-		if !(b > 0 && b <= 1-1e-7) {
-			bad("%s is %g; it must be above 0 and at most 0.9999999", name, b)
-		}
+		bad.when(!(b > 0 && b <= 1-1e-7), "%s is %g; it must be above 0 and at most 0.9999999", name, b)
 	}
-	if !(o.Eps >= 1e-20 && o.Eps <= 1) {
-		bad("eps is %g; it must be from 1e-20 to 1", o.Eps)
-	}
-	if !(o.Clip >= 0 && o.Clip <= 1e18) {
-		bad("clip is %g; it must be 0 for none, or a length up to 1e18", o.Clip)
-	}
+	bad.when(!(o.Eps >= 1e-20 && o.Eps <= 1), "eps is %g; it must be from 1e-20 to 1", o.Eps)
+	bad.when(!(o.Clip >= 0 && o.Clip <= 1e18), "clip is %g; it must be 0 for none, or a length up to 1e18", o.Clip)
 	if err := o.Schedule.check(); err != nil {
-		errs = append(errs, err)
+		bad = append(bad, err)
 	}
-	if len(errs) > 0 {
-		return fmt.Errorf("optimizer: %w", errors.Join(errs...))
-	}
-	return nil
+	return bad.of("optimizer")
 }
 
 // adamFactors are the constants of one step. The assembly reads this struct.
@@ -91,11 +73,9 @@ type adamFactors struct {
 func (o OptimSpec) factors(t uint64, lr, clip float64) adamFactors {
 	root := math.Sqrt(1 - power(o.Beta2, t))
 	f := adamFactors{
-		clip: float32(clip), decay: float32(o.WeightDecay), shrink: 1,
-		beta1: float32(o.Beta1), keep1: float32(1 - o.Beta1),
-		beta2: float32(o.Beta2), keep2: float32(1 - o.Beta2),
-		rate: num.Normal32(float32(lr * root / (1 - power(o.Beta1, t)))),
-		eps:  float32(o.Eps * root),
+		clip: float32(clip), decay: float32(o.WeightDecay), shrink: 1, beta1: float32(o.Beta1),
+		keep1: float32(1 - o.Beta1), beta2: float32(o.Beta2), keep2: float32(1 - o.Beta2),
+		rate: num.Normal32(float32(lr * root / (1 - power(o.Beta1, t)))), eps: float32(o.Eps * root),
 	}
 	if o.Name == AdamW {
 		f.decay, f.shrink = 0, float32(1-float64(lr*o.WeightDecay))
@@ -103,8 +83,7 @@ func (o OptimSpec) factors(t uint64, lr, clip float64) adamFactors {
 	return f
 }
 
-// power is b^n by squaring. It depends on n alone, so that no running product
-// has to be saved.
+// power is b^n by squaring. It depends on n alone, so that no running product has to be saved.
 func power(b float64, n uint64) float64 {
 	p := 1.0
 	for ; n > 0; n >>= 1 {

@@ -174,10 +174,8 @@ func (p *pass) forward(keys func() uint64) {
 		size := p.rows * l.w.stride
 		y := p.hidden[i][:size]
 		k.gemm(gemm{
-			m: p.rows, n: l.w.stride, k: l.w.in,
-			a: in, aRow: stride, aCol: 1,
-			b: p.net.w[l.w.offset:][:l.w.size()], bRow: l.w.stride,
-			c: y, cRow: l.w.stride,
+			m: p.rows, n: l.w.stride, k: l.w.in, a: in, aRow: stride, aCol: 1,
+			b: p.net.w[l.w.offset:][:l.w.size()], bRow: l.w.stride, c: y, cRow: l.w.stride,
 			bias: p.net.w[l.b.offset:][:l.b.stride], slope: f.slope(),
 		})
 		if !f.bent() {
@@ -255,9 +253,7 @@ func (p *pass) inputOf(i int, dropped bool) (x []float32, stride int) {
 func (p *pass) weightGrad(l linear, in []float32, stride int, d []float32, rows int) {
 	k := p.net.kernel
 	k.gemm(gemm{
-		m: l.w.rows, n: l.w.stride, k: rows,
-		a: in, aRow: 1, aCol: stride,
-		b: d, bRow: l.w.stride,
+		m: l.w.rows, n: l.w.stride, k: rows, a: in, aRow: 1, aCol: stride, b: d, bRow: l.w.stride,
 		c: p.grad[l.w.offset:][:l.w.size()], cRow: l.w.stride, slope: 1,
 	})
 	k.colSum(p.grad[l.b.offset:][:l.b.stride], d, rows, l.w.stride)
@@ -268,10 +264,8 @@ func (p *pass) inputGrad(w tensor, d, dst []float32, rows int) {
 	k := p.net.kernel
 	p.transpose(w)
 	k.gemm(gemm{
-		m: rows, n: w.rows, k: w.reach(),
-		a: d, aRow: w.stride, aCol: 1,
-		b: p.flip, bRow: w.rows,
-		c: dst, cRow: w.rows, slope: 1,
+		m: rows, n: w.rows, k: w.reach(), a: d, aRow: w.stride, aCol: 1, b: p.flip, bRow: w.rows, c: dst,
+		cRow: w.rows, slope: 1,
 	})
 }
 

@@ -23,8 +23,7 @@ func NewPredictor(n *Net, rows int) *Predictor {
 	return &Predictor{net: n, pass: newPass(n, rows, false)}
 }
 
-// Predict writes the outputs for rows of a dataset, row after row. Labels and
-// weights are not needed.
+// Predict writes the outputs for rows of a dataset, row after row. Labels and weights are not needed.
 func (p *Predictor) Predict(d *Dataset, rows []int32, out []float32) error {
 	n, window := p.net.spec.Outputs, p.net.spec.Window()
 	if len(out) != len(rows)*n {

@@ -2,11 +2,10 @@ package neural
 
 import "slices"
 
-// recurrent is the room of one recurrent layer: every step in time of a batch,
-// the rows of a step one behind the other, the steps one behind the other. So
-// the products that do not wait for the step before are one product for all
-// steps: the inputs' part of the gates forward, and the gradients of both
-// weights backward.
+// recurrent is the room of one recurrent layer: every step in time of a batch, the
+// rows of a step one behind the other, the steps one behind the other. So the
+// products that do not wait for the step before are one product for all steps: the
+// inputs' part of the gates forward, and the gradients of both weights backward.
 type recurrent struct {
 	params cellParams
 	lstm   bool
@@ -88,10 +87,8 @@ func (r *recurrent) forward(p *pass, in []float32, stride int, keys func() uint6
 	k, w, rows := p.net.kernel, p.net.w, p.rows
 	ih, hh := r.params.ih, r.params.hh
 	k.gemm(gemm{
-		m: r.steps * rows, n: r.gates, k: ih.w.in,
-		a: in, aRow: stride, aCol: 1,
-		b: w[ih.w.offset:][:ih.w.size()], bRow: r.gates,
-		c: r.z, cRow: r.gates,
+		m: r.steps * rows, n: r.gates, k: ih.w.in, a: in, aRow: stride, aCol: 1,
+		b: w[ih.w.offset:][:ih.w.size()], bRow: r.gates, c: r.z, cRow: r.gates,
 		bias: w[ih.b.offset:][:r.gates], slope: 1,
 	})
 	step := rows * r.width
@@ -102,10 +99,8 @@ func (r *recurrent) forward(p *pass, in []float32, stride int, keys func() uint6
 	for t := range r.steps {
 		c := r.at(t, rows)
 		k.gemm(gemm{
-			m: rows, n: r.gates, k: hh.w.in,
-			a: r.h[t*step:], aRow: r.width, aCol: 1,
-			b: w[hh.w.offset:][:hh.w.size()], bRow: r.gates,
-			c: c.zh, cRow: r.gates,
+			m: rows, n: r.gates, k: hh.w.in, a: r.h[t*step:], aRow: r.width, aCol: 1,
+			b: w[hh.w.offset:][:hh.w.size()], bRow: r.gates, c: c.zh, cRow: r.gates,
 			bias: w[hh.b.offset:][:r.gates], slope: 1,
 		})
 		if r.lstm {
@@ -147,9 +142,8 @@ func (r *recurrent) outputGrad(rows int) []float32 {
 	return r.d[(r.steps-1)*step:][:step]
 }
 
-// backward goes through the steps from the last to the first, then computes the
-// gradients of the weights, and that of what the layer read into below, unless
-// that is nil.
+// backward goes through the steps from the last to the first, then computes the gradients
+// of the weights, and that of what the layer read into below, unless that is nil.
 func (r *recurrent) backward(p *pass, in []float32, stride int, below []float32) {
 	k, rows := p.net.kernel, p.rows
 	hh, step := r.params.hh, rows*r.width
@@ -168,9 +162,7 @@ func (r *recurrent) backward(p *pass, in []float32, stride int, below []float32)
 		}
 		if t > 0 {
 			k.gemm(gemm{
-				m: rows, n: r.width, k: hh.w.reach(),
-				a: dz, aRow: r.gates, aCol: 1,
-				b: p.flip, bRow: r.width,
+				m: rows, n: r.width, k: hh.w.reach(), a: dz, aRow: r.gates, aCol: 1, b: p.flip, bRow: r.width,
 				c: r.dRec, cRow: r.width, slope: 1,
 			})
 		}
@@ -187,8 +179,7 @@ func (r *recurrent) backward(p *pass, in []float32, stride int, below []float32)
 	}
 }
 
-// backwardLayers goes down the recurrent layers. The gradient of what the top
-// one gave lies in its outputGrad.
+// backwardLayers goes down the recurrent layers. The gradient of what the top one gave lies in its outputGrad.
 func (p *pass) backwardLayers(dropped bool) {
 	for i, r := range slices.Backward(p.layers) {
 		if dropped {

@@ -3,7 +3,6 @@ package neural
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/ktrdr/ktrdr/num"
@@ -43,27 +42,22 @@ func (s ScheduleSpec) withDefaults() ScheduleSpec {
 }
 
 func (s ScheduleSpec) check() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("schedule: "+format, args...)) }
+	var bad faults
 	switch s.Name {
 	case ScheduleNone, ScheduleStep, ScheduleExponential, SchedulePlateau:
 	case ScheduleCosine:
-		if s.Epochs < 1 {
-			bad("epochs is %d; a cosine schedule must know after how many epochs it ends", s.Epochs)
-		}
+		bad.when(s.Epochs < 1, "schedule: epochs is %d; a cosine schedule must know after how many epochs it ends", s.Epochs)
 	default:
-		bad("name is %q; it must be none, step, exponential, cosine or plateau", s.Name)
+		bad.add("schedule: name is %q; it must be none, step, exponential, cosine or plateau", s.Name)
 	}
-	if !(s.Gamma > 0 && s.Gamma <= 1) {
-		bad("gamma is %g; it must be above 0 and at most 1", s.Gamma)
-	}
+	bad.when(!(s.Gamma > 0 && s.Gamma <= 1), "schedule: gamma is %g; it must be above 0 and at most 1", s.Gamma)
 	if s.StepSize < 1 || s.Patience < 0 || s.Warmup < 0 || s.Epochs < 0 {
-		bad("step_size must be at least 1, and patience, warmup and epochs not negative")
+		bad.add("schedule: step_size must be at least 1, and patience, warmup and epochs not negative")
 	}
 	if !(s.MinRate >= 0) || !(s.Threshold >= 0 && s.Threshold < 1) {
-		bad("min_rate must not be negative, and threshold from 0 to below 1")
+		bad.add("schedule: min_rate must not be negative, and threshold from 0 to below 1")
 	}
-	return errors.Join(errs...)
+	return errors.Join(bad...)
 }
 
 // scheduleState is what a schedule remembers. It is part of a checkpoint.

@@ -63,57 +63,64 @@ func (s Spec) Window() int {
 	return 1
 }
 
+// faults are what is wrong with a description.
+type faults []error
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+// when adds a fault where it is one.
+func (f *faults) when(wrong bool, format string, args ...any) {
+	if wrong {
+		f.add(format, args...)
+	}
+}
+
+// of is the error of a part that has these faults; nil where it has none.
+func (f faults) of(part string) error {
+	if len(f) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", part, errors.Join(f...))
+}
+
 // Check says what is wrong with the description, if anything.
 func (s Spec) Check() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var bad faults
 	within := func(name string, n, most int) {
-		if n < 1 || n > most {
-			bad("%s is %d; it must be from 1 to %d", name, n, most)
-		}
+		bad.when(n < 1 || n > most, "%s is %d; it must be from 1 to %d", name, n, most)
 	}
 	within("inputs", s.Inputs, maxWidth)
 	within("outputs", s.Outputs, maxWidth)
-	if !(s.Dropout >= 0 && s.Dropout < 1) {
-		bad("dropout is %g; it must be at least 0 and below 1", s.Dropout)
-	}
+	bad.when(!(s.Dropout >= 0 && s.Dropout < 1), "dropout is %g; it must be at least 0 and below 1", s.Dropout)
 	switch {
 	case s.Recurrent():
 		within("sequence_length", s.SequenceLength, maxSequence)
 		within("hidden_size", s.HiddenSize, maxWidth)
 		within("layers", s.Layers, maxDepth)
-		if len(s.Hidden) > 0 || s.Activation != "" {
-			bad("hidden and activation are of an mlp; an %s has hidden_size and layers", s.Type)
-		}
+		bad.when(len(s.Hidden) > 0 || s.Activation != "", "hidden and activation are of an mlp; an %s has hidden_size and layers", s.Type)
 	case s.Type == MLP:
-		if len(s.Hidden) > maxDepth {
-			bad("there are %d hidden layers; the most are %d", len(s.Hidden), maxDepth)
-		}
+		bad.when(len(s.Hidden) > maxDepth, "there are %d hidden layers; the most are %d", len(s.Hidden), maxDepth)
 		for i, h := range s.Hidden {
 			within(fmt.Sprintf("hidden layer %d", i+1), h, maxWidth)
 		}
 		if _, ok := activations[cmp.Or(s.Activation, ReLU)]; !ok {
-			bad("activation is %q; it must be relu, leaky_relu, tanh or sigmoid", s.Activation)
+			bad.add("activation is %q; it must be relu, leaky_relu, tanh or sigmoid", s.Activation)
 		}
 		if s.SequenceLength != 0 || s.HiddenSize != 0 || s.Layers != 0 {
-			bad("sequence_length, hidden_size and layers are of an lstm or a gru; an mlp has hidden")
+			bad.add("sequence_length, hidden_size and layers are of an lstm or a gru; an mlp has hidden")
 		}
 	default:
-		bad("type is %q; it must be mlp, lstm or gru", s.Type)
+		bad.add("type is %q; it must be mlp, lstm or gru", s.Type)
 	}
-	if len(errs) == 0 {
+	if len(bad) == 0 {
 		if n := s.params(); n > maxParams {
-			bad("the network has %d parameters; the most are %d", n, maxParams)
+			bad.add("the network has %d parameters; the most are %d", n, maxParams)
 		}
 	}
-	if len(errs) > 0 {
-		return fmt.Errorf("network: %w", errors.Join(errs...))
-	}
-	return nil
+	return bad.of("network")
 }
 
-// params counts the parameters, padding left out; in float64, which cannot
-// overflow here.
+// params counts the parameters, padding left out; in float64, which cannot overflow here.
 func (s Spec) params() int64 {
 	var n float64
 	linear := func(in, out int) { n += float64(float64(in+1) * float64(out)) }
@@ -133,15 +140,7 @@ func (s Spec) params() int64 {
 	return int64(min(n, math.MaxInt64/2))
 }
 
-func (s Spec) gates() int {
-	switch s.Type {
-	case LSTM:
-		return 4
-	case GRU:
-		return 3
-	}
-	return 0
-}
+func (s Spec) gates() int { return map[string]int{LSTM: 4, GRU: 3}[s.Type] }
 
 // String is the network's shape in one line.
 func (s Spec) String() string {

@@ -64,8 +64,7 @@ func (t *Trainer) State() ([]byte, error) {
 	return b, nil
 }
 
-// Restore goes on from a State. If it returns an error, which is an ErrState,
-// the trainer is as it was.
+// Restore goes on from a State. If it returns an error, which is an ErrState, the trainer is as it was.
 func (t *Trainer) Restore(state []byte) error {
 	if err := t.restore(state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)

@@ -23,10 +23,9 @@ type TrainSpec struct {
 //		t.Evaluate(data, validation, nil) → t.EndEpoch(loss)
 //	}
 //
-// All that decides about its future is in State: Restore into a new Trainer of
-// the same network and settings, and the steps that follow give the same bits as
-// if it had never stopped. The order of the rows, and the place in it, are the
-// driver's.
+// All that decides about its future is in State: Restore into a new Trainer of the
+// same network and settings, and the steps that follow give the same bits as if it
+// had never stopped. The order of the rows, and the place in it, are the driver's.
 //
 // A step allocates nothing.
 type Trainer struct {
@@ -44,8 +43,7 @@ type Trainer struct {
 	factors  adamFactors
 }
 
-// NewTrainer prepares the training of a network. It keeps the network: from now
-// on only the trainer changes it.
+// NewTrainer prepares the training of a network. It keeps the network: from now on only the trainer changes it.
 func NewTrainer(n *Net, s TrainSpec) (*Trainer, error) {
 	if err := s.Loss.Check(n.spec.Outputs); err != nil {
 		return nil, err
@@ -110,12 +108,10 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("training diverged at step %d: the loss is %g and the length of the gradient %g; %s", e.Step, e.Loss, e.Norm, what)
 }
 
-// longest is the longest gradient whose squares are finite in float32, with room
-// for Adam's sums.
+// longest is the longest gradient whose squares are finite in float32, with room for Adam's sums.
 const longest = 1e18
 
-// Step trains on one batch. It returns the score of before the weights moved. It
-// can return a *DivergedError.
+// Step trains on one batch. It returns the score of before the weights moved. It can return a *DivergedError.
 func (t *Trainer) Step(d *Dataset, rows []int32) (Score, error) {
 	s, err := t.forward(d, rows)
 	if err != nil {

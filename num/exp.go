@@ -19,8 +19,7 @@ const (
 	f13 = 1.0 / 6227020800
 )
 
-// ln2 in two parts. The high one has 32 significant bits, so that its product
-// with an exponent is exact.
+// ln2 in two parts. The high one has 32 significant bits, so that its product with an exponent is exact.
 const (
 	ln2Hi  = 0x1.62e42feep-1
 	ln2Lo  = 0x1.a39ef35793c76p-33
@@ -32,8 +31,7 @@ const (
 	expMin = -0x1.74910d52d3051p+9 // the smallest whose exp is not 0
 )
 
-// Exp returns e to the power x, within 1 ulp (2 where the result is
-// subnormal).
+// Exp returns e to the power x, within 1 ulp (2 where the result is subnormal).
 func Exp(x float64) float64 {
 	switch {
 	case math.IsNaN(x):
@@ -46,15 +44,13 @@ func Exp(x float64) float64 {
 	return expSum(x, 0)
 }
 
-// expSum is e to the power x+lo, where lo is small beside x and the result is
-// neither infinite nor 0.
+// expSum is e to the power x+lo, where lo is small beside x and the result is neither infinite nor 0.
 func expSum(x, lo float64) float64 {
 	h, l, k := expPair(x, lo)
 	return scale(h+l, k)
 }
 
-// expPair is e to the power x+lo as h+l times two to the power k, with h
-// between 0.7 and 1.5 and l below 0.1.
+// expPair is e to the power x+lo as h+l times two to the power k, with h between 0.7 and 1.5 and l below 0.1.
 func expPair(x, lo float64) (h, l float64, k int) {
 	n, r, tail := expReduce(x, lo)
 	h = 1 + r
@@ -88,8 +84,7 @@ func expTail(r float64) float64 {
 	return float64(r2 * (ab + float64(r4*(cd+float64(r4*ef)))))
 }
 
-// scale multiplies x, which lies between 1/2 and 2, by two to the power k, and
-// rounds at most once.
+// scale multiplies x, which lies between 1/2 and 2, by two to the power k, and rounds at most once.
 func scale(x float64, k int) float64 {
 	switch {
 	case k > 1023:
@@ -103,8 +98,7 @@ func scale(x float64, k int) float64 {
 // twoTo is two to the power k for a k whose result is a normal number.
 func twoTo(k int) float64 { return math.Float64frombits(uint64(k+1023) << 52) }
 
-// Sigmoid returns 1/(1+exp(-x)), within 1 ulp (2 where the result is
-// subnormal).
+// Sigmoid returns 1/(1+exp(-x)), within 1 ulp (2 where the result is subnormal).
 func Sigmoid(x float64) float64 {
 	switch {
 	case math.IsNaN(x):

@@ -10,8 +10,7 @@ import "math"
 
 const (
 	log2e32 = 0x1.715476p+0
-	// ln 2 in two parts. The first has 16 bits, so that its product with a
-	// whole number below 256 is exact.
+	// ln 2 in two parts. The first has 16 bits, so that its product with a whole number below 256 is exact.
 	ln2Hi32 = 0x1.62e4p-1
 	ln2Lo32 = 0x1.7f7d1cp-20
 	// Adding and subtracting 1.5*2^23 rounds to the nearest whole number.

@@ -41,8 +41,7 @@ func logTail(z float64) float64 {
 	return float64(z2 * (ab + float64(z4*(cd+float64(z4*(2.0/21))))))
 }
 
-// split writes a positive finite x as m times two to the power e, with m
-// between sqrt(1/2) and sqrt(2).
+// split writes a positive finite x as m times two to the power e, with m between sqrt(1/2) and sqrt(2).
 func split(x float64) (m float64, e int) {
 	const mantissa = 1<<52 - 1
 	b := math.Float64bits(x)

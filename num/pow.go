@@ -2,8 +2,7 @@ package num
 
 import "math"
 
-// Pow returns x to the power y, within 1 ulp, with the special cases of
-// math.Pow.
+// Pow returns x to the power y, within 1 ulp, with the special cases of math.Pow.
 func Pow(x, y float64) float64 {
 	switch {
 	case y == 0 || x == 1:
@@ -75,8 +74,7 @@ func powPositive(x, y float64) float64 {
 	return expSum(p, q)
 }
 
-// logPair is the natural logarithm of x as a sum of two numbers, the second
-// small beside the first.
+// logPair is the natural logarithm of x as a sum of two numbers, the second small beside the first.
 func logPair(x float64) (hi, lo float64) {
 	m, e := split(x)
 	f := m - 1

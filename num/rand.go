@@ -5,11 +5,10 @@ import (
 	"math/bits"
 )
 
-// Rand is a stream of random numbers whose whole future is its State: save the
-// four words, and the stream goes on from there, on any machine, as if it had
-// never stopped. It is xoshiro256++ seeded through splitmix64. It is not for
-// secrets, and not safe for use by several goroutines: give each its own, with
-// a seed from Mix.
+// Rand is a stream of random numbers whose whole future is its State: save the four
+// words, and the stream goes on from there, on any machine, as if it had never
+// stopped. It is xoshiro256++ seeded through splitmix64. It is not for secrets, and
+// not safe for use by several goroutines: give each its own, with a seed from Mix.
 type Rand struct{ s [4]uint64 }
 
 // golden is 2^64 divided by the golden ratio: splitmix64's step.

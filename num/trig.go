@@ -57,8 +57,7 @@ func cosKernel(r, lo float64) float64 {
 	return w + (((1 - w) - half) + (float64(float64(z*z)*p) - float64(r*lo)))
 }
 
-// twoOverPi holds the bits of 2/π after a first word of zeros: as many as the
-// largest float64 needs.
+// twoOverPi holds the bits of 2/π after a first word of zeros: as many as the largest float64 needs.
 var twoOverPi = [...]uint64{
 	0,
 	0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/ktrdr/ktrdr/chart"
 )
@@ -114,22 +113,18 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// plain is a text of a user, a model or a file without characters that change how
-// the text around it is shown: controls, and marks that turn its direction.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && !unicode.IsGraphic(r) {
-			return '�'
-		}
-		return oneDirection(r)
-	}, s)
-}
+// unixStamp writes Unix seconds as an instant with its date.
+func unixStamp(t int64) string { return stamp(time.Unix(t, 0)) }
 
-// oneDirection replaces marks that turn the direction of the text around them. No
-// template has one, so that each comes from outside.
-func oneDirection(r rune) rune {
-	if unicode.Is(unicode.Bidi_Control, r) {
-		return '�'
+// size writes a number of bytes with its unit.
+func size(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
 	}
-	return r
+	value, units := float64(n)/unit, "kMGTPE"
+	for value >= unit && len(units) > 1 {
+		value, units = value/unit, units[1:]
+	}
+	return fmt.Sprintf("%.1f %cB", value, units[0])
 }

@@ -34,7 +34,7 @@ func machineOf(m report.Machine, from, to time.Time) machine {
 		plural(m.BackendStarts, "backend start"), m.BackendDeaths, plural(m.WorkersJoined, "worker"), m.WorkersLost,
 		plural(m.Resumed, "operation"), m.Poisoned)}
 	if len(m.Processes) > 0 {
-		out.Timeline = timeline(m.Processes, from, to)
+		out.Timeline = drawLives(m.Processes, from, to)
 	}
 	for _, e := range m.Log[:min(len(m.Log), eventsOfPage)] {
 		out.Events = append(out.Events, happened{e.At, processEvents[e.Kind], processNote(e)})
@@ -67,8 +67,8 @@ func kindOf(k ktrdr.EventKind) string {
 	return "worker"
 }
 
-// timeline draws one lane for each name, with a bar for each life.
-func timeline(lives []report.ProcessLife, from, to time.Time) template.HTML {
+// drawLives draws one lane for each name, with a bar for each life.
+func drawLives(lives []report.ProcessLife, from, to time.Time) template.HTML {
 	for i := range lives {
 		lives[i].Name = laneName(lives[i])
 	}

@@ -53,7 +53,7 @@ func New(c Config) (*Pages, error) {
 	var err error
 	p.templates, err = template.New("").Funcs(template.FuncMap{
 		"asset": assetPath, "count": count, "time": func(t time.Time, layout string) string { return t.UTC().Format(layout) },
-		"rfc": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, "plain": plain,
+		"rfc": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, "plain": ktrdr.ToPrintable,
 		"hatch": func() template.HTML { return chart.Hatch },
 	}).ParseFS(files, "views/*.html")
 	if err != nil {
@@ -101,7 +101,11 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this request comes from another site; open the page and try again", http.StatusForbidden)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
+	limit := int64(formLimit)
+	if r.URL.Path == uploadPath && r.Method == http.MethodPost {
+		limit += api.PutBlob.Limit
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	p.mux.ServeHTTP(w, r)
 }
 
@@ -157,7 +161,7 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, title
 		p.fail(w, r, err)
 		return
 	}
-	content := bytes.Map(oneDirection, body.Bytes())
+	content := bytes.Map(printable, body.Bytes())
 	if r.Header.Get("Ktrdr-Fragment") != "" {
 		p.send(w, r, status, content)
 		return
@@ -178,6 +182,15 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, title
 		return
 	}
 	p.send(w, r, status, out.Bytes())
+}
+
+// printable replaces controls, and marks that turn the direction of the text around
+// them. No template has one, so that each comes from outside.
+func printable(r rune) rune {
+	if !ktrdr.Printable(r) && r != '\n' && r != '\t' {
+		return ' '
+	}
+	return r
 }
 
 func (p *Pages) send(w http.ResponseWriter, r *http.Request, status int, html []byte) {
@@ -216,6 +229,8 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusConflict
 	case ktrdr.CodeInvalid:
 		status = http.StatusBadRequest
+	case ktrdr.CodeTooLarge:
+		status = http.StatusRequestEntityTooLarge
 	case ktrdr.CodeUnavailable:
 		status = http.StatusServiceUnavailable
 	default:

@@ -186,7 +186,7 @@ func (s *sheet) part(t html.Token, path string) error {
 		}
 		var text bytes.Buffer
 		text.WriteString(`<div class="hd"><h2>` + html.EscapeString(cmp.Or(attribute(t, "aria-label"), capital(id))) + `</h2></div><p>This part is missing: `)
-		text.WriteString(html.EscapeString(plain(err.Error())) + `.</p>`)
+		text.WriteString(html.EscapeString(ktrdr.ToPrintable(err.Error())) + `.</p>`)
 		body = text.Bytes()
 	}
 	s.skip = t.DataAtom // its content says that it is being loaded

@@ -19,6 +19,9 @@ const (
 
 // Engine is what a report needs of the engine.
 type Engine interface {
+	research.Notes
+	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
+	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
 	Health(ctx context.Context) ktrdr.Health
 	FindRun(ctx context.Context, id string) (ktrdr.Run, error)
 	Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, error)

@@ -3,13 +3,13 @@ package report
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // Search is how far a search came: how many strategies reached each stage, and
@@ -88,7 +88,6 @@ func (r Reporter) Search(ctx context.Context, q Query) (Search, error) {
 
 func searchOf(points []ktrdr.TrialPoint) Search {
 	s := Search{Trials: []Tried{}, Funnel: Funnel{Tried: len(points)}, Stopped: stoppedCounts(points)}
-	var errors []float64
 	for i := range points {
 		p := &points[i]
 		s.Funnel.add(p)
@@ -98,17 +97,12 @@ func searchOf(points []ktrdr.TrialPoint) Search {
 		s.Trials = append(s.Trials, Tried{
 			N: i + 1, Operation: p.Operation, Sharpe: *p.Sharpe, Finalist: p.Rung == ktrdr.RungFinalist, Claim: p.Claim,
 		})
-		if p.SharpeZ != nil && *p.SharpeZ != 0 && *p.Sharpe != 0 {
-			errors = append(errors, math.Abs(*p.Sharpe / *p.SharpeZ))
-		}
 	}
 	if len(s.Trials) > 0 {
 		best := slices.MaxFunc(s.Trials, func(a, b Tried) int { return cmp.Compare(a.Sharpe, b.Sharpe) })
 		s.Best = &best
 	}
-	if len(errors) > 0 {
-		slices.Sort(errors)
-		s.StandardError = &errors[len(errors)/2]
+	if s.StandardError = research.StandardError(points); s.StandardError != nil {
 		luck := s.LuckAt(len(points))
 		s.Luck = &luck
 	}

@@ -25,11 +25,7 @@ func (s *section) add(format string, args ...any) {
 }
 
 func (s *section) row(cells ...any) {
-	texts := make([]string, len(cells))
-	for i, c := range cells {
-		texts[i] = term.Plain(fmt.Sprint(c))
-	}
-	s.rows = append(s.rows, texts)
+	s.rows = append(s.rows, text.Map(cells, func(c any) string { return term.Plain(fmt.Sprint(c)) }))
 }
 
 // sectionsOf puts a report into words. A part in which nothing happened is left

@@ -48,6 +48,7 @@ type Confirmation struct {
 	MadeUp   *bool                 `json:"made_up"` // its prices, or some of them, were made up; null: not known
 	Look     evidence.Confirmation `json:"look"`
 	LookHash ktrdr.Hash            `json:"look_hash"`
+	Daily    *jobs.Daily           `json:"daily_returns,omitempty"` // net returns on the holdout; nil in looks of earlier versions
 }
 
 // errNoMarket refuses a research of an earlier version, whose holdout has no ledger.

@@ -62,16 +62,13 @@ type costSources struct {
 }
 
 func (s costSources) of(symbol string) SymbolCosts {
-	c := SymbolCosts{Symbol: symbol, Source: CostsByDefault}
+	class, known := instrument.ClassOf(symbol)
+	c := SymbolCosts{Symbol: symbol, Source: CostsByDefault, Class: class, ClassSource: ClassGuess}
 	about := s.file.Find(symbol)
-	known := false
-	if c.Class, known = instrument.ClassOf(symbol); known {
-		c.ClassSource = ClassByName
-	} else {
-		c.ClassSource = ClassGuess
-	}
 	if about.Class != "" {
 		c.Class, c.ClassSource = about.Class, ClassOfFile
+	} else if known {
+		c.ClassSource = ClassByName
 	}
 	if costs, ok := s.run.Find(symbol); ok {
 		c.Costs, c.Source = costs, CostsOfRun
@@ -105,10 +102,8 @@ func (d *Desk) costs(ctx context.Context, t Request, about subject) ([]SymbolCos
 	}
 	var all []SymbolCosts
 	for _, symbol := range about.symbols {
-		all = append(all, from.of(symbol))
-	}
-	for _, c := range all {
-		warnings = append(warnings, c.warnings()...)
+		c := from.of(symbol)
+		all, warnings = append(all, c), append(warnings, c.warnings()...)
 	}
 	if about.text != "" {
 		s, err := readStrategy(about.text, about.name)
@@ -149,11 +144,10 @@ func (d *Desk) unusedCosts(ctx context.Context, run instrument.Table, symbols []
 }
 
 func nearestSymbol(name string, known designer.Known) string {
-	best := known.Nearest(name)
-	if best == "" {
-		return ": `ktrdr data list` shows the symbols"
+	if best := known.Nearest(name); best != "" {
+		return "; did you mean " + best + "?"
 	}
-	return "; did you mean " + best + "?"
+	return ": `ktrdr data list` shows the symbols"
 }
 
 // dearest are the highest costs: a design has one backtest section for all symbols.

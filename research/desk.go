@@ -22,6 +22,7 @@ import (
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/num"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // QueueName is the queue that researches stand in.
@@ -40,6 +41,8 @@ type Markets interface {
 	// Of returns the market of a series. CodeConflict says that a person has
 	// to decide whether it is a known one.
 	Of(ctx context.Context, b *market.Bars) (ktrdr.Market, error)
+	// Known is Of for a series that is assigned already; CodeNotFound.
+	Known(ctx context.Context, b *market.Bars) (ktrdr.Market, error)
 	// FixHoldout sets where the holdout of a market begins unless that is set,
 	// and returns what is set.
 	FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error)
@@ -53,6 +56,9 @@ type DeskConfig struct {
 	Markets Markets
 
 	Operations Operations // creates the researches
+	History    History    // what estimates are made from; nil: none are made
+
+	Limit func([]ktrdr.Worker) int // how many researches may be active; nil means 1
 
 	// Strategy finds the text of a strategy by its name; CodeInvalid or
 	// CodeNotFound says what there is instead.
@@ -86,10 +92,7 @@ type Desk struct{ cfg DeskConfig }
 
 // NewDesk makes a desk.
 func NewDesk(c DeskConfig) (*Desk, error) {
-	if c.Gates == nil {
-		g := DefaultGates()
-		c.Gates = &g
-	}
+	c.Gates = cmp.Or(c.Gates, new(DefaultGates()))
 	c.Holdout, c.Generation = cmp.Or(c.Holdout, 0.2), cmp.Or(c.Generation, 8)
 	err := errors.Join(
 		require(c.Library != nil && c.Blobs != nil && c.Memory != nil && c.Markets != nil && c.Strategy != nil && c.KernelClass != "",
@@ -124,6 +127,8 @@ type Request struct {
 	Timeframes    []string  `json:"timeframes,omitempty"` // decisions are made at the shortest; designs may also read the others
 	// cost floors of this run in basis points: SYMBOL=COMMISSION/SLIPPAGE/SPREAD, comma separated; * is every other symbol
 	Costs string `json:"costs,omitempty"`
+	// check everything and create nothing: the answer has a preview instead of operations
+	DryRun bool `json:"dry_run,omitempty"`
 
 	Run string `json:"-"` // names the run: only a repeated request names it again; empty makes a name
 }
@@ -146,10 +151,7 @@ func (d *Desk) Rest(t Request, first json.RawMessage) (PlannedRun, error) {
 		if err != nil {
 			return PlannedRun{}, wrong("%w", err)
 		}
-		about.name = s.Name
-		for _, w := range s.warnings {
-			about.warnings = append(about.warnings, w.String())
-		}
+		about.name, about.warnings = s.Name, text.Map(s.warnings, strategy.Warning.String)
 	}
 	return d.run(t, spec, about)
 }
@@ -183,54 +185,68 @@ func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInv
 // Trigger makes researches of a request. CodeInvalid says what to change,
 // CodeBudgetExhausted that there is no money for the model asked for.
 func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
-	if d.cfg.Allows != nil {
-		if err := d.cfg.Allows(); err != nil {
-			return PlannedRun{}, err
-		}
-	}
-	// people paste more than they mean to
-	if d.cfg.HoldsAKey != nil && d.cfg.HoldsAKey(t.Brief, t.Strategy, t.StrategyYAML, t.Model, t.TriggerReason, t.Costs) {
-		return PlannedRun{}, wrong("the request holds the key of a provider of models, and would be kept and sent to models with it: " +
-			"take it out, and make a new key if others may have seen it")
-	}
-	t.Count, t.Model = d.count(t), cmp.Or(t.Model, d.cfg.DefaultModel, Builtin)
-	t.TriggerReason = cmp.Or(t.TriggerReason, "start_new_cycle")
-	if err := t.check(); err != nil {
-		return PlannedRun{}, err
-	}
-	budget, err := d.budget(ctx, t.Model)
+	c, err := d.checked(ctx, t)
 	if err != nil {
 		return PlannedRun{}, err
 	}
-	plan, err := d.subject(ctx, t)
-	if err != nil {
-		return PlannedRun{}, err
-	}
-	costs, warnings, err := d.costs(ctx, t, plan)
-	if err != nil {
-		return PlannedRun{}, err
-	}
-	plan.warnings = append(plan.warnings, warnings...)
-	told, err := d.agree(ctx, plan.symbols, plan.frames, plan.span)
-	if err != nil {
-		return PlannedRun{}, err
-	}
-	plan.warnings = append(plan.warnings, told...)
+	plan := c.about
 	parts, err := d.cut(ctx, plan.symbols, plan.frames)
 	if err != nil {
 		return PlannedRun{}, err
 	}
 	spec := Spec{
-		Brief: t.Brief, Understanding: plan.brief, Strategy: plan.text, Model: t.Model, TriggerReason: clip(t.TriggerReason, maxText),
-		BypassGates: t.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched,
+		Brief: c.Brief, Understanding: plan.brief, Strategy: plan.text, Model: c.Model, TriggerReason: clip(c.TriggerReason, maxText),
+		BypassGates: c.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched,
 		Sealed:      parts.sealed,
 		HoldoutFrom: parts.from, Markets: parts.markets,
-		Costs: dearest(costs), SymbolCosts: costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{budget},
+		Costs: dearest(c.costs), SymbolCosts: c.costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{c.budget},
 	}
 	if spec.Horizon, err = d.cfg.Memory.Horizon(ctx); err != nil {
 		return PlannedRun{}, err
 	}
-	return d.run(t, spec, plan)
+	return d.run(c.Request, spec, plan)
+}
+
+// checkedRequest is a request in which nothing is known to be wrong, but for its
+// bars.
+type checkedRequest struct {
+	Request // with its defaults
+	budget  float64
+	about   subject
+	costs   []SymbolCosts
+}
+
+func (d *Desk) checked(ctx context.Context, t Request) (c checkedRequest, err error) {
+	if d.cfg.Allows != nil {
+		if err := d.cfg.Allows(); err != nil {
+			return c, err
+		}
+	}
+	// people paste more than they mean to
+	if d.cfg.HoldsAKey != nil && d.cfg.HoldsAKey(t.Brief, t.Strategy, t.StrategyYAML, t.Model, t.TriggerReason, t.Costs) {
+		return c, wrong("the request holds the key of a provider of models, and would be kept and sent to models with it: " +
+			"take it out, and make a new key if others may have seen it")
+	}
+	t.Count, t.Model = d.count(t), cmp.Or(t.Model, d.cfg.DefaultModel, Builtin)
+	t.TriggerReason = cmp.Or(t.TriggerReason, "start_new_cycle")
+	if err := t.check(); err != nil {
+		return c, err
+	}
+	c.Request = t
+	if c.budget, err = d.budget(ctx, t.Model); err != nil {
+		return c, err
+	}
+	if c.about, err = d.subject(ctx, t); err != nil {
+		return c, err
+	}
+	var warnings []string
+	if c.costs, warnings, err = d.costs(ctx, t, c.about); err != nil {
+		return c, err
+	}
+	c.about.warnings = append(c.about.warnings, warnings...)
+	told, err := d.agree(ctx, c.about.symbols, c.about.frames, c.about.span)
+	c.about.warnings = append(c.about.warnings, told...)
+	return c, err
 }
 
 func (d *Desk) count(t Request) int {

@@ -36,30 +36,16 @@ type parts struct {
 //
 // With one market both starts are the same.
 func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe) (parts, error) {
-	var p parts
-	series, madeUp, err := d.open(ctx, symbols, frames)
+	v, err := d.divide(ctx, symbols, frames, d.cfg.Markets.Of)
 	if err != nil {
-		return p, err
+		return parts{}, err
 	}
-	at, err := d.starts(ctx, &p, series)
-	if err != nil {
-		return p, err
-	}
-	cuts := make([]int, len(series))
-	for k, b := range series {
-		cuts[k] = sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > at })
-		traded := b.Time[b.Len()-1] >= p.from.Unix()
-		if cuts[k] == 0 || cuts[k] == b.Len() || !traded {
-			return p, wrong("the %s bars of %s are all on one side of %s, where the holdout begins: import bars from before and after it for "+
-				"every symbol and timeframe",
-				b.Timeframe, b.Symbol, time.Unix(at, 0).UTC().Format("2006-01-02 15:04"))
-		}
-	}
+	p := v.parts
 	if err := d.fix(ctx, &p); err != nil {
 		return p, err
 	}
-	for k, b := range series {
-		i := cuts[k]
+	for k, b := range v.series {
+		i := v.cuts[k]
 		for _, half := range []struct {
 			bars *market.Bars
 			kind string
@@ -70,20 +56,53 @@ func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timefr
 			if err != nil {
 				return p, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)
 			}
-			pinned.MadeUp = madeUp[k]
+			pinned.MadeUp = v.madeUp[k]
 			*half.to, *half.span = append(*half.to, pinned), append(*half.span, spanOf(half.bars))
 		}
 	}
 	return p, nil
 }
 
+// marketOf says which market the bars of a series belong to.
+type marketOf func(context.Context, *market.Bars) (ktrdr.Market, error)
+
+// divided are series of the library and the index in each where its holdout begins.
+type divided struct {
+	parts
+	series []*market.Bars
+	madeUp []*bool
+	cuts   []int
+}
+
+// divide finds where the holdouts begin. It stores nothing, unless of does.
+func (d *Desk) divide(ctx context.Context, symbols []string, frames []market.Timeframe, of marketOf) (v divided, err error) {
+	if v.series, v.madeUp, err = d.open(ctx, symbols, frames); err != nil {
+		return v, err
+	}
+	at, err := d.starts(ctx, &v.parts, v.series, of)
+	if err != nil {
+		return v, err
+	}
+	for _, b := range v.series {
+		i := sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > at })
+		traded := b.Time[b.Len()-1] >= v.from.Unix()
+		if i == 0 || i == b.Len() || !traded {
+			return v, wrong("the %s bars of %s are all on one side of %s, where the holdout begins: import bars from before and after it for "+
+				"every symbol and timeframe",
+				b.Timeframe, b.Symbol, time.Unix(at, 0).UTC().Format("2006-01-02 15:04"))
+		}
+		v.cuts = append(v.cuts, i)
+	}
+	return v, nil
+}
+
 // starts finds the markets of the series and where their holdouts begin. It
 // returns the earliest start, Unix seconds, which ends the research part. A market
 // that has no holdout start yet gets one when nothing else is wrong: see fix.
-func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars) (earliest int64, err error) {
+func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars, of marketOf) (earliest int64, err error) {
 	var latest int64
 	for _, b := range series {
-		m, err := d.cfg.Markets.Of(ctx, b)
+		m, err := of(ctx, b)
 		if err != nil {
 			return 0, err
 		}

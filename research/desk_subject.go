@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -183,11 +185,9 @@ func (d *Desk) known(ctx context.Context) (designer.Known, error) {
 	if err != nil {
 		return designer.Known{}, fmt.Errorf("library of bars: %w", err)
 	}
-	var k designer.Known
-	for _, e := range entries {
-		k.Series = append(k.Series, designer.KnownSeries{Symbol: e.Symbol, Timeframe: e.Timeframe, Bars: e.Bars})
-	}
-	return k, nil
+	return designer.Known{Series: text.Map(entries, func(e jobs.SeriesInfo) designer.KnownSeries {
+		return designer.KnownSeries{Symbol: e.Symbol, Timeframe: e.Timeframe, Bars: e.Bars}
+	})}, nil
 }
 
 func available(known designer.Known, chosen designer.Chosen) error {

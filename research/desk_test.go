@@ -38,6 +38,8 @@ func (a *attic) Of(_ context.Context, b *market.Bars) (ktrdr.Market, error) {
 	return ktrdr.Market{ID: id, HoldoutFrom: a.from[id]}, nil
 }
 
+func (a *attic) Known(ctx context.Context, b *market.Bars) (ktrdr.Market, error) { return a.Of(ctx, b) }
+
 func (a *attic) FixHoldout(_ context.Context, market string, from time.Time) (time.Time, error) {
 	if a.from[market].IsZero() {
 		a.from[market] = from

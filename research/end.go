@@ -2,6 +2,7 @@ package research
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -107,8 +108,9 @@ func (r *research) fail(child *ktrdr.Operation, code ktrdr.Code, why error) (ktr
 // stopAt leaves the research in the phase of the child that ended it.
 func (r *research) stopAt(child *ktrdr.Operation) {
 	r.state.Phase = phaseOf(child.Type)
-	if child.Type == ktrdr.Training {
-		r.state.TrainingEpoch = cmp.Or(epochOf(child), r.state.TrainingEpoch)
+	var f jobs.ProgressContext
+	if child.Type == ktrdr.Training && json.Unmarshal(child.Progress.Context, &f) == nil {
+		r.state.TrainingEpoch = cmp.Or(f.Epoch, r.state.TrainingEpoch)
 	}
 }
 

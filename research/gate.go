@@ -119,8 +119,7 @@ type TrainingFigures struct {
 func trainingFigures(r *jobs.TrainingResult) TrainingFigures {
 	f := TrainingFigures{Epochs: r.Training.EpochsTrained}
 	if h := r.Training.History.TrainLoss; len(h) > 0 && h[0] > 0 {
-		fall := (h[0] - h[len(h)-1]) / h[0]
-		f.LossDecrease = &fall
+		f.LossDecrease = new((h[0] - h[len(h)-1]) / h[0])
 	}
 	if t := r.Test; t != nil {
 		f.Accuracy, f.Baseline, f.Loss = &t.Accuracy, &t.BaselineAccuracy, &t.Loss

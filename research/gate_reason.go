@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // GateReasons are the checks that a gate refuses for. Values and limits are
@@ -38,11 +39,7 @@ func (g *GateReasons) UnmarshalJSON(data []byte) error {
 
 // String lists the texts.
 func (g GateReasons) String() string {
-	texts := make([]string, len(g))
-	for i, r := range g {
-		texts[i] = r.Text
-	}
-	return strings.Join(texts, "; ")
+	return strings.Join(text.Map(g, func(r evidence.Reason) string { return r.Text }), "; ")
 }
 
 type checks struct {

@@ -140,10 +140,10 @@ func (m *Memory) others(ctx context.Context, kind string, v View, each func(ktrd
 		return nil
 	}
 	return m.read(ctx, ktrdr.NoteQuery{Kind: kind, Horizon: v.Horizon}, mostEarlier, func(n ktrdr.Note) error {
-		if n.Run == v.Run {
-			return nil
+		if n.Run != v.Run {
+			return each(n)
 		}
-		return each(n)
+		return nil
 	})
 }
 

@@ -33,8 +33,7 @@ func Rank(trials []ktrdr.Trial) []Ranked {
 	for i, t := range trials {
 		list[i].Trial = t
 		if z := evidence.WeakerZ(t.SharpeZ, t.AlphaZ); z != nil {
-			d := evidence.Deflate(*z, max(t.MarketTrials, 1))
-			list[i].Deflated = &d
+			list[i].Deflated = new(evidence.Deflate(*z, max(t.MarketTrials, 1)))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Ranked) int {

@@ -9,6 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
@@ -54,17 +55,17 @@ type Result struct {
 // designer did it in place of the model that was asked for.
 func (r *Result) credit(asked string, d *Design, a *Assessment) {
 	r.Assessor = a.Assessor
-	if d != nil {
-		r.Designer = d.Designer
-		if d.Instead != "" {
-			r.Instead = append(r.Instead,
-				clip(fmt.Sprintf("Designed by the program itself instead of %s: %s.", asked, strings.TrimSuffix(d.Instead, ".")), maxLine))
+	instead := func(did, why string) {
+		if why != "" {
+			said := fmt.Sprintf("%s by the program itself instead of %s: %s.", did, asked, strings.TrimSuffix(why, "."))
+			r.Instead = append(r.Instead, clip(said, maxLine))
 		}
 	}
-	if a.Instead != "" {
-		r.Instead = append(r.Instead,
-			clip(fmt.Sprintf("Assessed by the program itself instead of %s: %s.", asked, strings.TrimSuffix(a.Instead, ".")), maxLine))
+	if d != nil {
+		r.Designer = d.Designer
+		instead("Designed", d.Instead)
 	}
+	instead("Assessed", a.Instead)
 	r.Summary = strings.Join(append([]string{r.Summary}, r.Instead...), " ")
 }
 
@@ -103,13 +104,6 @@ type SymbolFigures struct {
 	AccountFigures
 }
 
-func symbolFigures(accounts []jobs.AccountResult) (list []SymbolFigures) {
-	for _, a := range accounts {
-		list = append(list, SymbolFigures{a.Symbol, figuresOf(&a.Metrics).AccountFigures})
-	}
-	return list
-}
-
 // judged adds what the verdict says. Where nothing was traded nothing is added.
 func (f *BacktestFigures) judged(v *evidence.Figures) *BacktestFigures {
 	if f == nil || v == nil {
@@ -130,7 +124,9 @@ func (e *evaluation) figures() *BacktestFigures {
 		return nil
 	}
 	f := figuresOf(&e.run.Metrics)
-	f.Symbols = symbolFigures(e.run.Accounts)
+	for _, a := range e.run.Accounts {
+		f.Symbols = append(f.Symbols, SymbolFigures{a.Symbol, figuresOf(&a.Metrics).AccountFigures})
+	}
 	c := e.run.Config
 	f.CostPerSide = instrument.Costs{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}.PerSide()
 	return f
@@ -205,11 +201,7 @@ func hashedReasons(reasons []evidence.Reason) []evidence.Reason {
 }
 
 func hashes(bars []jobs.Bars) []ktrdr.Hash {
-	list := make([]ktrdr.Hash, len(bars))
-	for i, b := range bars {
-		list[i] = b.Hash
-	}
-	return list
+	return text.Map(bars, func(b jobs.Bars) ktrdr.Hash { return b.Hash })
 }
 
 func (a Assessment) bounded() Assessment {
@@ -217,9 +209,7 @@ func (a Assessment) bounded() Assessment {
 	for _, list := range []*[]string{&a.Strengths, &a.Weaknesses, &a.Suggestions} {
 		*list = clipAll(*list)
 	}
-	if len(a.Hypotheses) > maxList {
-		a.Hypotheses = a.Hypotheses[:maxList]
-	}
+	a.Hypotheses = a.Hypotheses[:min(len(a.Hypotheses), maxList)]
 	for i, h := range a.Hypotheses {
 		a.Hypotheses[i] = Hypothesis{clip(h.Text, maxLine), clip(h.Rationale, maxLine), clip(h.Code, maxLine)}
 	}
@@ -229,12 +219,9 @@ func (a Assessment) bounded() Assessment {
 const maxLine = 400
 
 func clipAll(list []string) []string {
-	if len(list) > maxList {
-		list = list[:maxList]
-	}
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = clip(s, maxLine)
+	out := make([]string, min(len(list), maxList))
+	for i := range out {
+		out[i] = clip(list[i], maxLine)
 	}
 	return out
 }

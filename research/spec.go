@@ -108,11 +108,8 @@ type DesignSpec struct {
 
 // View is what the design may know of others.
 func (s DesignSpec) View() View {
-	v := View{Run: s.Run, Generation: s.Generation, Horizon: s.Horizon, Sealed: s.Sealed}
-	for _, b := range s.Bars {
-		v.Symbols = append(v.Symbols, b.Symbol)
-	}
-	return v
+	symbols := text.Map(s.Bars, func(b jobs.Bars) string { return b.Symbol })
+	return View{Run: s.Run, Generation: s.Generation, Horizon: s.Horizon, Symbols: symbols, Sealed: s.Sealed}
 }
 
 // Design is what a design ends with.

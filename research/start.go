@@ -20,6 +20,9 @@ type Operations interface {
 // own and the run is named after it, so that a repeated request completes an
 // interrupted one: with the same specs.
 func (d *Desk) Start(ctx context.Context, t Request, key ktrdr.IdempotencyKey) (Triggered, error) {
+	if t.DryRun {
+		return d.preview(ctx, t)
+	}
 	if key.Key != "" {
 		sum := sha256.Sum256([]byte(key.Key))
 		t.Run = "run_" + hex.EncodeToString(sum[:8])

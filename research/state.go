@@ -6,10 +6,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/jobs"
 )
 
 // Phase is what a research is in the middle of.
@@ -38,14 +38,7 @@ func phaseOf(t ktrdr.Type) Phase {
 const steps = 4
 
 // done is how many of them lie before a phase.
-func (p Phase) done() int64 {
-	for i, q := range Phases {
-		if p == q {
-			return max(0, int64(i)-1)
-		}
-	}
-	return 0
-}
+func (p Phase) done() int64 { return max(0, int64(slices.Index(Phases, p)-1)) }
 
 func (p Phase) progress() *ktrdr.Progress {
 	return &ktrdr.Progress{
@@ -123,11 +116,9 @@ func (s *PlanState) child() *ktrdr.OperationID {
 
 // gate notes what a gate said. A gate that is asked again says the same.
 func (s *PlanState) gate(r GateResult) {
-	for i := range s.Gates {
-		if s.Gates[i].Gate == r.Gate {
-			s.Gates[i] = r
-			return
-		}
+	if i := slices.IndexFunc(s.Gates, func(known GateResult) bool { return known.Gate == r.Gate }); i >= 0 {
+		s.Gates[i] = r
+		return
 	}
 	s.Gates = append(s.Gates, r)
 }
@@ -140,14 +131,6 @@ func (s *PlanState) refusal() *GateResult {
 		}
 	}
 	return nil
-}
-
-func epochOf(child *ktrdr.Operation) int {
-	var f jobs.ProgressContext
-	if json.Unmarshal(child.Progress.Context, &f) != nil {
-		return 0
-	}
-	return f.Epoch
 }
 
 // childID names the attempt'th child of a type, the same each time a plan is asked. The

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Snapshot is what a status is made from.
@@ -86,15 +87,13 @@ type Cycle struct {
 // StatusOf makes a status of a snapshot. Researches are listed as they came.
 func StatusOf(s Snapshot) Status {
 	st := Status{
-		Status: "idle", Phase: Idle, Active: []Active{}, Budget: s.Budget, Lasting: lastingRuns(&s),
+		Status: "idle", Phase: Idle, Budget: s.Budget, Lasting: lastingRuns(&s),
+		Active: text.Map(s.Researches, func(op ktrdr.Operation) Active { return active(op, &s) }),
 		Workers: map[string]ktrdr.WorkerSlots{
 			"training": slots(s.Workers, ktrdr.Training), "backtesting": slots(s.Workers, ktrdr.Backtesting),
 			"agents": slots(s.Workers, ktrdr.AgentDesign),
 		},
 		Capacity: s.Queue,
-	}
-	for _, op := range s.Researches {
-		st.Active = append(st.Active, active(op, &s))
 	}
 	slices.SortFunc(st.Active, func(a, b Active) int {
 		return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(a.Operation, b.Operation))

@@ -15,6 +15,8 @@ type Triggered struct {
 
 	NotUnderstood []string `json:"not_understood,omitempty"` // content words of the brief that had no effect
 
+	Preview *Preview `json:"preview,omitempty"` // of a dry run, which creates no operation
+
 	Replayed bool `json:"-"` // all of them were created by an earlier request with the same key
 }
 

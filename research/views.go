@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Engine is what the views need of the engine.
@@ -207,10 +208,7 @@ func (v Views) experiments(ctx context.Context, records []Record) ([]ExperimentR
 	if len(records) == 0 {
 		return list, nil
 	}
-	ids := make([]ktrdr.OperationID, len(records))
-	for i, r := range records {
-		ids[i] = r.Operation
-	}
+	ids := text.Map(records, func(r Record) ktrdr.OperationID { return r.Operation })
 	page, err := v.Engine.Trials(ctx, ktrdr.TrialQuery{Of: ids, Limit: mostRows})
 	if err != nil {
 		return nil, err
@@ -246,8 +244,7 @@ func evidenceOf(f *BacktestFigures) TestEvidence {
 	}
 	return TestEvidence{
 		TestSharpe: cmp.Or(f.TestSharpe, f.Sharpe), Alpha: f.Alpha, Deflated: f.Deflated, Trials: f.Trials, BuyAndHold: f.BuyAndHold,
-		CostPerSide:      &f.CostPerSide,
-		CostBelowDefault: f.CostBelowDefault,
+		CostPerSide: &f.CostPerSide, CostBelowDefault: f.CostBelowDefault,
 	}
 }
 

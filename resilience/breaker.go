@@ -2,6 +2,7 @@ package resilience
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -167,4 +168,64 @@ func (b *Breaker) reasonToOpen(last ErrorKind) string {
 		return fmt.Sprintf("%d of %d calls within %v took %v or longer", f.Slow, f.Calls, c.Window, c.SlowCall)
 	}
 	return ""
+}
+
+// OpenError says that a breaker did not let a call through. It is never tried
+// again by a RetryPolicy: the breaker knows when.
+type OpenError struct {
+	Name    string // scope:name
+	State   ktrdr.BreakerState
+	Forced  bool      // by a person
+	Held    bool      // until a person resets it
+	Err     error     // of the store, when it did not say who may probe
+	RetryAt time.Time // when a call may pass again; zero when a probe or a person must say first
+}
+
+// Error says which breaker, why, and until when or what to do.
+func (e *OpenError) Error() string {
+	switch {
+	case e.Forced:
+		return fmt.Sprintf("breaker %s was forced open by a person: give it back with ktrdr breakers force", e.Name)
+	case e.Held:
+		return fmt.Sprintf("breaker %s is open until a person closes it with ktrdr breakers reset", e.Name)
+	case e.Err != nil:
+		return fmt.Sprintf("breaker %s is to be probed, and the store does not say by which backend: %v", e.Name, e.Err)
+	case e.State == ktrdr.BreakerHalfOpen:
+		return fmt.Sprintf("breaker %s is being probed by another call", e.Name)
+	}
+	return fmt.Sprintf("breaker %s is open until %s", e.Name, e.RetryAt.UTC().Format(time.RFC3339))
+}
+
+// errPanicked is what a call that panicked counts as. Its kind is unknown,
+// which speaks against the one called.
+var errPanicked = errors.New("the call panicked")
+
+// Do calls fn if every breaker allows it, and tells each how it ended. When one
+// refuses, those before it count no call. A panic counts as a
+// failure and goes on.
+func Do(ctx context.Context, breakers []*Breaker, fn func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return &Error{Kind: KindCancelled, Err: context.Cause(ctx)}
+	}
+	permits := make([]Permit, 0, len(breakers))
+	for _, b := range breakers {
+		p, err := b.Allow(ctx)
+		if err != nil {
+			for _, taken := range permits {
+				taken.giveBack()
+			}
+			return err
+		}
+		permits = append(permits, p)
+	}
+	err := errPanicked
+	start := time.Now()
+	defer func() {
+		elapsed := time.Since(start)
+		for _, p := range permits {
+			p.Done(elapsed, err)
+		}
+	}()
+	err = fn(ctx)
+	return err
 }

@@ -74,9 +74,7 @@ func NewDegradation(c DegradationConfig) (*Degradation, error) {
 	if c.Sheds == nil {
 		c.Sheds = defaultSheds
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.Services = slices.Clone(c.Services)
 	d := &Degradation{
 		config: c, first: sheddings(c.Sheds), news: notices[LevelChange]{listen: c.OnChange, log: c.Log},

@@ -127,10 +127,7 @@ func words(by, why string) (string, string, error) {
 }
 
 func (r *Registry) notFound(name string) error {
-	var names []string
-	for _, b := range r.all() {
-		names = append(names, b.name)
-	}
+	names := text.Map(r.all(), (*Breaker).Name)
 	if len(names) == 0 {
 		return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no breaker %q, and no other yet: each appears with its first call", name)
 	}

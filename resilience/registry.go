@@ -55,15 +55,10 @@ type Registry struct {
 
 // NewRegistry checks the configuration; CodeInvalid names what cannot be used.
 func NewRegistry(c RegistryConfig) (*Registry, error) {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64
 	}
-	if c.Owner == "" {
-		c.Owner = ktrdr.Incarnation(crand.Text())
-	}
+	c.Log, c.Owner = cmp.Or(c.Log, slog.New(slog.DiscardHandler)), cmp.Or(c.Owner, ktrdr.Incarnation(crand.Text()))
 	c.Reload = cmp.Or(c.Reload, 5*time.Second)
 	c.Scopes = maps.Clone(c.Scopes)
 	for scope, own := range c.Scopes {

@@ -1,6 +1,7 @@
 package resilience
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -17,12 +18,7 @@ type state struct {
 }
 
 // effective is what callers meet.
-func effective(b ktrdr.Breaker) ktrdr.BreakerState {
-	if b.Forced != "" {
-		return b.Forced
-	}
-	return b.State
-}
+func effective(b ktrdr.Breaker) ktrdr.BreakerState { return cmp.Or(b.Forced, b.State) }
 
 // trip opens the breaker. Its caller holds mu.
 func (b *Breaker) trip(why string, err error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // ServiceStatus is a service as reported.
@@ -56,13 +57,7 @@ type Status struct {
 }
 
 // List returns every breaker, by name.
-func (r *Registry) List() []Status {
-	list := []Status{}
-	for _, b := range r.all() {
-		list = append(list, b.Status())
-	}
-	return list
-}
+func (r *Registry) List() []Status { return text.Map(r.all(), (*Breaker).Status) }
 
 // Status is how the breaker stands now.
 func (b *Breaker) Status() Status {

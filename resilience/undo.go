@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Undo remembers how to take back what was done, so that work that fails half
@@ -78,10 +80,7 @@ type CompoundError struct {
 
 // Error says the cause first, then what is left to do by hand.
 func (e *CompoundError) Error() string {
-	texts := make([]string, len(e.Left))
-	for i, err := range e.Left {
-		texts[i] = err.Error()
-	}
+	texts := text.Map(e.Left, error.Error)
 	left := fmt.Sprintf("%d steps could not be taken back: %s", len(e.Left), strings.Join(texts, "; "))
 	if len(e.Left) == 1 {
 		left = "one step could not be taken back: " + texts[0]

@@ -91,11 +91,7 @@ func (s *Store) consult(plan ktrdr.Plan, p operationRow, rows []operationRow, wh
 			err = ktrdr.Errorf(ktrdr.CodePanic, "plan panicked: %v", r)
 		}
 	}()
-	children := make([]ktrdr.Operation, len(rows))
-	for i, child := range rows {
-		children[i] = child.Operation
-	}
-	return plan.Next(p.Operation, children, why)
+	return plan.Next(p.Operation, fieldOf(rows, func(child operationRow) ktrdr.Operation { return child.Operation }), why)
 }
 
 // checkDecision refuses, before anything of it is done, a decision that cannot
@@ -185,9 +181,7 @@ func (s *Store) apply(ctx context.Context, t *tx, p operationRow, children []ope
 	if err := moveParent(ctx, t, p, d); err != nil {
 		return nil, err
 	}
-	if err := s.addNotes(ctx, t, p.ID, d.Notes); err != nil {
-		return nil, err
-	}
+	s.addNotes(ctx, t, p.ID, d.Notes)
 	for _, n := range d.Create {
 		id, err := s.createChild(ctx, t, p, n)
 		if errors.Is(err, errTaken) { // by the plan: made-up ids were tried again
@@ -232,7 +226,8 @@ func moveParent(ctx context.Context, t *tx, p operationRow, d ktrdr.Decision) er
 		if d.Progress == nil {
 			return nil
 		}
-		return t.later(ctx, updateParent, args...)
+		t.later(ctx, updateParent, args...)
+		return nil
 	}
 	row, err := rowOf(phaseOf(p, d), nil)
 	if err != nil {
@@ -242,7 +237,8 @@ func moveParent(ctx context.Context, t *tx, p operationRow, d ktrdr.Decision) er
 	if err != nil {
 		return err
 	}
-	return t.later(ctx, updatePhase, append(args, c.ID, c.Type, c.Seq, c.Step, c.Size, micros(c.CreatedAt))...)
+	t.later(ctx, updatePhase, append(args, c.ID, c.Type, c.Seq, c.Step, c.Size, micros(c.CreatedAt))...)
+	return nil
 }
 
 // phaseOf is the checkpoint of a parent that a decision moves.
@@ -282,7 +278,7 @@ func (s *Store) createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.
 		}
 	}
 	if err == nil && n.HasPlan {
-		err = t.later(ctx, claimParent, id)
+		t.later(ctx, claimParent, id)
 	}
 	return id, err
 }
@@ -293,7 +289,7 @@ func (s *Store) createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.
 func (s *Store) insertChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
 	for range idTries {
 		id = ktrdr.NewOperationID(n.Type, time.Now())
-		if err = t.later(ctx, insertNew, s.newRow(id, n, &p, 0, entered{}).inserted()...); !isDuplicate(err) {
+		if err = t.execer.later(ctx, insertNew, s.newRow(id, n, &p, 0, entered{}).inserted()...); !isDuplicate(err) {
 			break
 		}
 	}

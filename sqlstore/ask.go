@@ -95,9 +95,7 @@ func (s *Store) undecided(ctx context.Context, p operationRow, children []operat
 
 func (s *Store) askAgain(ctx context.Context, id ktrdr.OperationID) error {
 	return s.write(ctx, normal, func(t *tx) error {
-		if err := s.lockTree(ctx, t, id); err != nil {
-			return err
-		}
+		s.lockTree(ctx, t, id)
 		return s.settle(ctx, t, ask{id, ktrdr.WhyReconcile})
 	})
 }

@@ -47,10 +47,9 @@ func (s *Store) markBackup(ctx context.Context, renew, lasts time.Duration) (unm
 	key := metaBackup + rand.Text()
 	mark := func(ctx context.Context) error {
 		return s.write(ctx, normal, func(t *tx) error {
-			if err := t.later(ctx, forgetBackups, (2 * backupLasts).Microseconds()); err != nil { // of backups that were killed
-				return err
-			}
-			return t.later(ctx, setBackup, key, lasts.Microseconds())
+			t.later(ctx, forgetBackups, (2 * backupLasts).Microseconds()) // of backups that were killed
+			t.later(ctx, setBackup, key, lasts.Microseconds())
+			return nil
 		})
 	}
 	if err := mark(ctx); err != nil && ktrdr.CodeOf(err) != ktrdr.CodeNoSpace {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,7 +187,8 @@ func call(log *slog.Logger, body func(t *tx) error, t *tx) (err error) {
 			err = ktrdr.Errorf(ktrdr.CodeInternal, "panic in a transaction: %v", p)
 		}
 	}()
-	return body(t)
+	err = body(t)
+	return cmp.Or(t.failed, err)
 }
 
 // end commits what the batch wrote, unless the transaction is lost already.

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -63,17 +62,14 @@ func (s *Store) SaveBreaker(ctx context.Context, b ktrdr.Breaker, change ktrdr.B
 			return stored, ifNoRow(err, ktrdr.Errorf(ktrdr.CodeConflict,
 				"the breaker %s is no longer at version %d: another backend or person changed it; read it again", b.Name, b.Version))
 		}
-		if err := t.later(ctx, insertChange, b.Name, stored.Version, change.From, change.To, change.Reason, change.By,
-			micros(stored.Changed), optional(change.Detail)); err != nil {
-			return stored, err
-		}
-		if err := t.later(ctx, pruneChanges, b.Name, stored.Version-keptChanges); err != nil {
-			return stored, err
-		}
-		return stored, insertEvent(ctx, t, "", ktrdr.EventBreaker, 0, breakerEvent{
+		t.later(ctx, insertChange, b.Name, stored.Version, change.From, change.To, change.Reason, change.By,
+			micros(stored.Changed), optional(change.Detail))
+		t.later(ctx, pruneChanges, b.Name, stored.Version-keptChanges)
+		insertEvent(ctx, t, "", ktrdr.EventBreaker, 0, breakerEvent{
 			Name: b.Name, Scope: b.Scope, From: change.From, To: change.To, Forced: b.Forced,
 			Reason: change.Reason, By: change.By, Version: stored.Version,
 		})
+		return stored, nil
 	})
 }
 
@@ -122,8 +118,7 @@ var scanBreaker = fields(func(b *ktrdr.Breaker) []any {
 
 // BreakerHistory implements ktrdr.Breakers.
 func (s *Store) BreakerHistory(ctx context.Context, name string, limit int) (all []ktrdr.BreakerChange, err error) {
-	limit = cmp.Or(limit, defaultPage)
-	if err := checkLimit(limit); err != nil {
+	if err := checkLimit(&limit); err != nil {
 		return nil, err
 	}
 	if !storable(name, 255) {

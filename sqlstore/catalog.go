@@ -84,8 +84,8 @@ func (s *Store) storeSequence(ctx context.Context, tx *tx, t table, last int64) 
 		return nil
 	}
 	if s.isPostgres() {
-		var set int64
-		return tx.row(ctx, `SELECT setval(pg_get_serial_sequence($1, $2), $3)`, t.quoted(), t.counter, last).Scan(&set)
+		tx.later(ctx, `SELECT setval(pg_get_serial_sequence($1, $2), $3)`, t.quoted(), t.counter, last)
+		return nil
 	}
 	n, err := tx.exec(ctx, `UPDATE sqlite_sequence SET seq = $2 WHERE name = $1`, t.Name, last)
 	if err == nil && n == 0 { // a table that has had rows, but is empty
@@ -98,13 +98,7 @@ func (s *Store) storeSequence(ctx context.Context, tx *tx, t table, last int64) 
 // people.
 func (t table) quoted() string { return quote(t.Name) }
 
-func (t table) columnList() string {
-	quoted := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		quoted[i] = quote(c)
-	}
-	return strings.Join(quoted, ", ")
-}
+func (t table) columnList() string { return strings.Join(fieldOf(t.Columns, quote), ", ") }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 

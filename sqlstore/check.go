@@ -139,16 +139,12 @@ func statusOf(ctx context.Context, db *sql.DB, d goose.Dialect, there string) (S
 	if s.Schema == 0 {
 		return s, nil
 	}
-	var unfinished int
-	if err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM meta WHERE key = $1`, metaUnfinished).Scan(&unfinished); err != nil {
+	err = db.QueryRowContext(ctx, `SELECT COUNT(*) > 0 FROM meta WHERE key = $1`, metaUnfinished).Scan(&s.unfinished)
+	if err != nil {
 		return s, err
 	}
-	s.unfinished = unfinished > 0
 	err = db.QueryRowContext(ctx, `SELECT value FROM meta WHERE key = $1`, metaBlobRoot).Scan(&s.BlobRoot)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return s, err
+	return s, ifNoRow(err, nil)
 }
 
 func appliedMigrations(ctx context.Context, db *sql.DB) (map[int64]bool, error) {

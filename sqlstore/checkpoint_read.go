@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -16,25 +14,12 @@ const checkpointColumns = `c.thread_id, c.id, c.parent_id, c.put_at, c.checkpoin
 	c.fingerprint, c.artifacts, c.state_blob, c.state`
 
 func scanCheckpoint(row scanner) (c ktrdr.StoredCheckpoint, err error) {
-	var putAt int64
-	var fingerprint, artifacts, blob, state sql.NullString
-	err = row.Scan(&c.Operation, &c.ID, &c.Parent, &putAt, &c.Type, &c.Epoch, &c.Seq, &c.Step, &c.Size,
-		&fingerprint, &artifacts, &blob, &state)
-	if err != nil {
-		return c, err
+	err = row.Scan(&c.Operation, &c.ID, &c.Parent, (*moment)(&c.CreatedAt), &c.Type, &c.Epoch, &c.Seq, &c.Step, &c.Size,
+		fromJSON(&c.Fingerprint), fromJSON(&c.Artifacts), fromJSON(&c.StateBlob), (*document)(&c.State))
+	if err != nil && c.ID != "" {
+		err = ktrdr.Errorf(ktrdr.CodeCorrupt, "checkpoint %s of %s: %w", c.ID, c.Operation, err)
 	}
-	c.CreatedAt, c.State = instant(putAt), rawJSON(state)
-	for _, part := range []struct {
-		text sql.NullString
-		into any
-	}{{fingerprint, &c.Fingerprint}, {artifacts, &c.Artifacts}, {blob, &c.StateBlob}} {
-		if part.text.Valid {
-			if err := json.Unmarshal([]byte(part.text.String), part.into); err != nil {
-				return c, ktrdr.Errorf(ktrdr.CodeCorrupt, "checkpoint %s of %s: %w", c.ID, c.Operation, err)
-			}
-		}
-	}
-	return c, nil
+	return c, err
 }
 
 const (
@@ -125,12 +110,9 @@ func (s *Store) ListCheckpoints(ctx context.Context, q ktrdr.CheckpointQuery) (p
 		l.Checkpoint = c.Checkpoint
 		return l, err
 	}, text, args...)
-	found, last := pageOf(found, q.Limit)
+	found, page.Next = pageOf(found, q.Limit, func(l listed) string { return placeCursor(l.created, string(l.Operation)) })
 	for _, l := range found {
 		page.Checkpoints = append(page.Checkpoints, l.Checkpoint)
-	}
-	if last != nil {
-		page.Next = placeCursor(last.created, string(last.Operation))
 	}
 	return page, err
 }

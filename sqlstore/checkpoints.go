@@ -154,10 +154,10 @@ func checkCheckpoint(c ktrdr.NewCheckpoint, state *ktrdr.Artifact) error {
 // when it was stored before.
 func (r checkpointRow) insert(ctx context.Context, t *tx) (ktrdr.CheckpointInfo, error) {
 	i, err := r.store(ctx, t)
-	if err != nil {
-		return i, err
+	if err == nil {
+		t.later(ctx, setNewest, r.op, i.ID, i.Type, i.Epoch, i.Seq, i.Step, i.Size, micros(i.CreatedAt))
 	}
-	return i, t.later(ctx, setNewest, r.op, i.ID, i.Type, i.Epoch, i.Seq, i.Step, i.Size, micros(i.CreatedAt))
+	return i, err
 }
 
 // store writes the row and tells of it.
@@ -175,7 +175,8 @@ func (r checkpointRow) store(ctx context.Context, t *tx) (ktrdr.CheckpointInfo, 
 	if err != nil {
 		return ktrdr.CheckpointInfo{}, err
 	}
-	return i, insertEvent(ctx, t, r.op, ktrdr.EventCheckpoint, i.Epoch, i)
+	insertEvent(ctx, t, r.op, ktrdr.EventCheckpoint, i.Epoch, i)
+	return i, nil
 }
 
 // storedBefore returns the same checkpoint as it was stored before, nil when
@@ -227,10 +228,11 @@ func (s *Store) SkipCheckpoint(ctx context.Context, k ktrdr.Skip) error {
 		if err := refreshNewest(ctx, t, k.Operation, "skipped"); err != nil {
 			return err
 		}
-		return insertEvent(ctx, t, k.Operation, ktrdr.EventCheckpointSkipped, k.Epoch, struct {
+		insertEvent(ctx, t, k.Operation, ktrdr.EventCheckpointSkipped, k.Epoch, struct {
 			Checkpoint string `json:"checkpoint_id"`
 			Reason     string `json:"reason"`
 		}{k.Checkpoint, ktrdr.CleanText(k.Reason)})
+		return nil
 	})
 }
 
@@ -238,11 +240,12 @@ func (s *Store) SkipCheckpoint(ctx context.Context, k ktrdr.Skip) error {
 // there is none any more, it keeps the word for why.
 func refreshNewest(ctx context.Context, t *tx, op ktrdr.OperationID, why string) error {
 	c, err := newestCheckpoint(ctx, t, op)
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+	case c == nil:
+		t.later(ctx, forgetNewest, op, why)
+	default:
+		t.later(ctx, replaceNewest, op, c.ID, c.Type, c.Epoch, c.Seq, c.Step, c.Size, micros(c.CreatedAt))
 	}
-	if c == nil {
-		return t.later(ctx, forgetNewest, op, why)
-	}
-	return t.later(ctx, replaceNewest, op, c.ID, c.Type, c.Epoch, c.Seq, c.Step, c.Size, micros(c.CreatedAt))
+	return err
 }

@@ -55,12 +55,9 @@ func (w *writer) prepareMarks(ctx context.Context) error {
 // COMMIT is then free. One that cannot be numbered is not committed, and so has
 // written nothing either.
 func (w *writer) markBatch(ctx context.Context) (wrote bool, err error) {
-	var changes int64
-	if err := w.conn.row(ctx, sqlChanges).Scan(&changes); err != nil {
+	changes, err := scanValue[int64](w.conn.row(ctx, sqlChanges))
+	if err != nil || changes == w.changes {
 		return false, err
-	}
-	if changes == w.changes {
-		return false, nil
 	}
 	w.changes = changes
 	err = w.writeMark(ctx)
@@ -92,14 +89,14 @@ func (w *writer) resolve(ctx context.Context, cause error) error {
 			return unknownResult(cause)
 		}
 	}
-	var found int64
-	if err := w.conn.row(ctx, sqlMarked, w.name).Scan(&found); err != nil {
+	found, err := scanValue[int64](w.conn.row(ctx, sqlMarked, w.name))
+	if err != nil {
 		return unknownResult(errors.Join(cause, err))
 	}
 	if found == w.mark {
 		return nil
 	}
-	err := w.lock(ctx)
+	err = w.lock(ctx)
 	if err == nil {
 		err = w.writeMark(ctx)
 	}

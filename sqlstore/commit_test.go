@@ -106,7 +106,8 @@ func TestCommit_AmbiguousOnPostgres(t *testing.T) {
 				proxy.atCommit(c.cut)
 				err := s.write(t.Context(), normal, func(tx *tx) error {
 					if together {
-						return tx.later(t.Context(), sqlPut, "a", 1)
+						tx.later(t.Context(), sqlPut, "a", 1)
+						return nil
 					}
 					_, err := tx.exec(t.Context(), sqlPut, "a", 1)
 					return err
@@ -126,17 +127,36 @@ func TestCommit_AmbiguousOnPostgres(t *testing.T) {
 }
 
 func TestCommit_ErrorOfWhatIsOwedUndoesEverything(t *testing.T) {
-	s := openTest(t, pgtest.URL(t), testSteps())
-	err := s.write(t.Context(), normal, func(tx *tx) error {
-		if _, err := tx.exec(t.Context(), sqlPut, "a", 1); err != nil {
-			return err
+	onBoth(t, func(t *testing.T, s *Store) {
+		err := s.write(t.Context(), normal, func(tx *tx) error {
+			if _, err := tx.exec(t.Context(), sqlPut, "a", 1); err != nil {
+				return err
+			}
+			tx.later(t.Context(), sqlPut, "a", 1) // the same key again: PostgreSQL refuses it together with COMMIT
+			return nil
+		})
+		if !isDuplicate(err) || count(t, s) != 0 {
+			t.Errorf("err = %v and %d rows, want a duplicate and none", err, count(t, s))
 		}
-		return tx.later(t.Context(), sqlPut, "a", 1) // the same key again: refused together with COMMIT
+		mustPut(t, s, "b") // on the same connection
 	})
-	if !isDuplicate(err) || count(t, s) != 0 {
-		t.Errorf("err = %v and %d rows, want a duplicate and none", err, count(t, s))
-	}
-	mustPut(t, s, "b") // on the same connection
+}
+
+func TestCommit_NothingIsRunAfterWhatFailed(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		err := s.write(t.Context(), normal, func(tx *tx) error {
+			tx.later(t.Context(), sqlPut, "a", 1)
+			tx.later(t.Context(), sqlPut, "a", 1)
+			tx.later(t.Context(), sqlPut, "b", 1)
+			if _, err := tx.exec(t.Context(), sqlPut, "c", 1); !isDuplicate(err) {
+				t.Errorf("a statement after the duplicate: %v, want the error of the duplicate", err)
+			}
+			return nil
+		})
+		if err == nil || count(t, s) != 0 {
+			t.Errorf("err = %v and %d rows, want an error and none", err, count(t, s))
+		}
+	})
 }
 
 func TestCommit_AllConnectionsLostAtOnce(t *testing.T) {

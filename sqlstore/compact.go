@@ -156,9 +156,7 @@ func (s *Store) compactAll(ctx context.Context, found []ktrdr.OperationID, all b
 	err = s.write(ctx, normal, func(t *tx) error {
 		n = 0
 		clear(blobs)
-		if err := s.lockTrees(ctx, t, found); err != nil {
-			return err
-		}
+		s.lockTrees(ctx, t, found)
 		for _, root := range found {
 			ids, err := compactOne(ctx, t, &p, root, blobs)
 			if err != nil {
@@ -214,9 +212,7 @@ func (s *Store) SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, res
 	root, err := inWrite(ctx, s, func(t *tx) (root operationRow, err error) {
 		op, err := load(ctx, t, id)
 		if err == nil {
-			err = s.lockTrees(ctx, t, []ktrdr.OperationID{op.Root})
-		}
-		if err == nil {
+			s.lockTree(ctx, t, op.Root)
 			root, err = load(ctx, t, op.Root)
 		}
 		if err == nil && root.Type != ktrdr.AgentResearch {
@@ -226,12 +222,10 @@ func (s *Store) SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, res
 		if err == nil && pinned {
 			err = restoreRows(ctx, t, root.ID, restored)
 		}
-		if err == nil {
-			err = t.later(ctx, setPinned, root.ID, bit(pinned))
-		}
 		if err != nil {
 			return root, err
 		}
+		t.later(ctx, setPinned, root.ID, bit(pinned))
 		return load(ctx, t, root.ID)
 	})
 	return root.Operation, err
@@ -247,9 +241,6 @@ func restoreRows(ctx context.Context, t *tx, root ktrdr.OperationID, restored bo
 	case !restored:
 		return ktrdr.Errorf(ktrdr.CodeConflict, "%s is compacted: its files must be computed again before it is pinned", root)
 	}
-	if err := unpackTree(ctx, t, root); err != nil {
-		return err
-	}
-	_, err = t.exec(ctx, uncompact, root)
-	return err
+	t.later(ctx, uncompact, root)
+	return unpackTree(ctx, t, root)
 }

@@ -32,26 +32,27 @@ func openSQLite(t *testing.T, types ktrdr.Types) ktrdr.Store {
 }
 
 // openPostgres gives each case an empty database. Making one takes longer than
-// most cases, so they are emptied and used again.
+// most cases, so they are emptied and used again. Each keeps the connection that
+// empties it: a new one reads the catalog of all tables first.
 func openPostgres(all *testing.T) func(*testing.T, ktrdr.Types) ktrdr.Store {
 	var mu sync.Mutex
-	var free []string
+	var free []*pgx.Conn
 	return func(t *testing.T, types ktrdr.Types) ktrdr.Store {
 		t.Helper()
 		mu.Lock()
 		if len(free) == 0 {
-			free = append(free, sqlstore.InstalledPostgres(all))
+			free = append(free, connect(all, sqlstore.InstalledPostgres(all)))
 		}
-		url := free[len(free)-1]
+		conn := free[len(free)-1]
 		free = free[:len(free)-1]
 		mu.Unlock()
 		t.Cleanup(func() {
-			empty(t, url)
+			empty(t, conn)
 			mu.Lock()
 			defer mu.Unlock()
-			free = append(free, url)
+			free = append(free, conn)
 		})
-		return openStore(t, url, types)
+		return openStore(t, conn.Config().ConnString(), types)
 	}
 }
 
@@ -69,17 +70,22 @@ func openStore(t *testing.T, url string, types ktrdr.Types) ktrdr.Store {
 	return s
 }
 
-// empty removes every row but those that say which schema it is, and lets
-// counters begin again at 1. There are few rows, and TRUNCATE would make new files for
-// all tables and indexes.
-func empty(t *testing.T, url string) {
+func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // it runs in a cleanup, where the test's own has ended
-	conn, err := pgx.Connect(ctx, url)
+	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(ctx)
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	return conn
+}
+
+// empty removes every row but those that say which schema it is, and lets
+// counters begin again at 1. There are few rows, and TRUNCATE would make new files for
+// all tables and indexes.
+func empty(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // it runs in a cleanup, where the test's own has ended
 	if _, err := conn.Exec(ctx, `DO $$
 		DECLARE name text;
 		BEGIN

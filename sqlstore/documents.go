@@ -50,9 +50,7 @@ func (s *Store) SaveDocument(ctx context.Context, d ktrdr.Document, replace bool
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%s is not UTF-8 text of at most %d bytes", clip(d.Name), ktrdr.MaxDocument)
 	}
 	return s.write(ctx, normal, func(t *tx) error {
-		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
-			return err
-		}
+		s.lockMeta(ctx, t, metaLibrary)
 		is, found, err := optionalRow(scanDocument(t.row(ctx, selectDocument, string(d.Kind), d.Name)))
 		switch {
 		case err != nil:
@@ -62,13 +60,11 @@ func (s *Store) SaveDocument(ctx context.Context, d ktrdr.Document, replace bool
 		case found && !replace:
 			return ktrdr.Errorf(ktrdr.CodeConflict, "the lab has another %s already", clip(d.Name))
 		case found:
-			if _, err := t.exec(ctx, deleteDocument, string(d.Kind), d.Name); err != nil {
-				return err
-			}
+			t.later(ctx, deleteDocument, string(d.Kind), d.Name)
 		}
-		_, err = t.exec(ctx, insertDocument, string(d.Kind), d.Name, d.Content, string(d.Origin), shortened(d.Source), shortened(d.Owner))
+		t.later(ctx, insertDocument, string(d.Kind), d.Name, d.Content, string(d.Origin), shortened(d.Source), shortened(d.Owner))
 		t.wake()
-		return err
+		return nil
 	})
 }
 

@@ -17,24 +17,19 @@ const (
 // children: what is still open below it is cancelled, and the parent ends when
 // the last of it has.
 func (s *Store) stop(ctx context.Context, t *tx, p operationRow, how ktrdr.Finished) ([]ask, error) {
-	var busy int
-	if err := t.row(ctx, countOpen, p.ID).Scan(&busy); err != nil {
+	busy, err := scanValue[int](t.row(ctx, countOpen, p.ID))
+	if err != nil {
 		return nil, err
 	}
 	if busy == 0 {
 		return s.endParent(ctx, t, p, how)
 	}
-	how, err := endOf(p, how)
-	if err != nil {
+	if how, err = endOf(p, how); err != nil {
 		return nil, err
 	}
 	text, err := marshal(how)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := t.exec(ctx, setEnding, p.ID, p.Epoch, text); err != nil {
-		return nil, err
-	}
+	t.fail(err)
+	t.later(ctx, setEnding, p.ID, p.Epoch, text)
 	_, asks, err := cancelFrom(ctx, t, p.ID, true, "Its parent has ended")
 	return asks, err
 }

@@ -89,9 +89,7 @@ func enter(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperatio
 // none. A run that has ended or was given up takes only retries.
 func enterRun(ctx context.Context, t *tx, id string, n ktrdr.NewOperation) (ktrdr.Run, error) {
 	if n.Queue != nil {
-		if err := makeRun(ctx, t, id, n.NewRun); err != nil {
-			return ktrdr.Run{}, err
-		}
+		makeRun(ctx, t, id, n.NewRun)
 	}
 	run, err := loadRun(ctx, t, updateRun, id)
 	switch {
@@ -134,16 +132,10 @@ func addTrial(
 	}
 	for _, m := range all {
 		others = max(others, markets[m.Market].trials-created)
-		if err := t.later(ctx, insertTrial, m.Market, n.Key, id, place.Run, place.Generation, place.Index, m.Symbols, m.Timeframes,
-			optionalBit(n.MadeUp)); err != nil {
-			return 0, err
-		}
-		if err := t.later(ctx, takeTrial, m.Market, n.Key, id); err != nil {
-			return 0, err
-		}
-		if err := t.later(ctx, markTried, m.Market); err != nil {
-			return 0, err
-		}
+		t.later(ctx, insertTrial, m.Market, n.Key, id, place.Run, place.Generation, place.Index, m.Symbols, m.Timeframes,
+			optionalBit(n.MadeUp))
+		t.later(ctx, takeTrial, m.Market, n.Key, id)
+		t.later(ctx, markTried, m.Market)
 	}
 	return others + n.Own, nil
 }
@@ -187,12 +179,12 @@ func retried(ctx context.Context, t *tx, n ktrdr.NewOperation, run ktrdr.Run) (t
 	if err != nil || n.Trial != nil {
 		return n.Trial, counted, look, err
 	}
-	var madeUp sql.NullBool // the same in every row
+	var madeUp *bool // the same in every row
 	markets, err := collect(ctx, t, fields(func(m *ktrdr.TrialMarket) []any {
-		return []any{&m.Market, &m.Symbols, &m.Timeframes, &madeUp}
+		return []any{&m.Market, &m.Symbols, &m.Timeframes, fromBit(&madeUp)}
 	}), selectTriedOn, n.RetryOf)
 	if err == nil && len(markets) > 0 {
-		trial = &ktrdr.NewTrial{Markets: markets, MadeUp: optionalBool(madeUp), Own: max(run.Planned, run.Created) + 1}
+		trial = &ktrdr.NewTrial{Markets: markets, MadeUp: madeUp, Own: max(run.Planned, run.Created) + 1}
 	}
 	return trial, counted, look, err
 }
@@ -247,12 +239,9 @@ func (s *Store) keep(ctx context.Context, t *tx, op operationRow) error {
 	}
 	e := tell(op.Operation)
 	if f := e.Trial; f != nil {
-		err := t.later(ctx, endTrial, op.ID, shortened(f.Strategy), finite(f.Sharpe), finite(f.SharpeZ), finite(f.Alpha), finite(f.AlphaZ),
+		t.later(ctx, endTrial, op.ID, shortened(f.Strategy), finite(f.Sharpe), finite(f.SharpeZ), finite(f.Alpha), finite(f.AlphaZ),
 			weaker(f.SharpeZ, f.AlphaZ), finite(f.NetReturn), finite(f.MaxDrawdown), f.Trades, bit(f.CheapCosts), hashText(f.Hash), bit(f.Unaided),
 			shortened(f.StoppedBy))
-		if err != nil {
-			return fmt.Errorf("trial of %s: %w", op.ID, err)
-		}
 	}
 	if e.Look != nil {
 		if err := endLook(ctx, t, op.ID, *e.Look); err != nil {

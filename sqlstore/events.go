@@ -13,36 +13,36 @@ import (
 
 const (
 	insertOneEvent query = `INSERT INTO events (operation_id, kind, at, epoch, data) VALUES ($1, $2, {now}, $3, $4)`
-	insertRefusal  query = `INSERT INTO events (operation_id, kind, at, epoch, data, only_once)
+	insertOnly     query = `INSERT INTO events (operation_id, kind, at, epoch, data, only_once)
 		VALUES ($1, $2, {now}, $3, $4, $5) ON CONFLICT DO NOTHING`
 )
 
 // insertEvent writes an event that no trigger writes. The empty operation is
 // the store itself.
-func insertEvent(ctx context.Context, t *tx, op ktrdr.OperationID, kind ktrdr.EventKind, epoch ktrdr.Epoch, data any) error {
+func insertEvent(ctx context.Context, t *tx, op ktrdr.OperationID, kind ktrdr.EventKind, epoch ktrdr.Epoch, data any) {
 	text, err := marshal(data)
-	if err != nil {
-		return err
-	}
+	t.fail(err)
 	t.wake()
-	return t.later(ctx, insertOneEvent, op, kind, epoch, text)
+	t.later(ctx, insertOneEvent, op, kind, epoch, text)
+}
+
+// insertOnce is insertEvent for an event that is written once for each word.
+func insertOnce(ctx context.Context, t *tx, op ktrdr.OperationID, kind ktrdr.EventKind, epoch ktrdr.Epoch, word string, data any) {
+	text, err := marshal(data)
+	t.fail(err)
+	t.wake()
+	t.later(ctx, insertOnly, op, kind, epoch, text, word)
 }
 
 // insertRefused writes that a stale writer was refused, once for each input of
 // each epoch: a zombie may go on trying for hours.
-func insertRefused(ctx context.Context, t *tx, te *ktrdr.TransitionError) error {
-	text, err := marshal(struct {
+func insertRefused(ctx context.Context, t *tx, te *ktrdr.TransitionError) {
+	insertOnce(ctx, t, te.ID, ktrdr.EventWriteRefused, te.Given, string(te.Input), struct {
 		Input  ktrdr.Input  `json:"input"`
 		Given  ktrdr.Epoch  `json:"given_epoch"`
 		Epoch  ktrdr.Epoch  `json:"epoch"`
 		Status ktrdr.Status `json:"status"`
 	}{te.Input, te.Given, te.Epoch, te.From})
-	if err != nil {
-		return err
-	}
-	t.wake()
-	_, err = t.exec(ctx, insertRefusal, te.ID, ktrdr.EventWriteRefused, te.Given, text, te.Input)
-	return err
 }
 
 // eventTexts is where one text cannot serve both databases. On PostgreSQL an

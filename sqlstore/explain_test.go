@@ -30,14 +30,14 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 	later := many
 	later.Cursor = placeCursor(0, "op_dummy_1")
 	listed := func(q ktrdr.OperationQuery) (query, []any) {
-		text, args, err := (&Store{types: storetest.Types(nil)}).listQuery(q)
+		text, args, err := (&Store{types: storetest.Types(nil)}).listQuery(&q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return text, args
 	}
 	ran := func(q ktrdr.RunQuery) (query, []any) {
-		text, args, err := runsQuery(q)
+		text, args, err := runsQuery(&q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"blobs still named": {
 			"checkpoint_blobs USING PRIMARY KEY (sha256=?)", func() (query, []any) { return selectNamed[1], []any{"a", "b"} },
 		},
-		"values that are blobs": {"values_blobs", func() (query, []any) { return selectBlobs[0], []any{"", 50} }},
+		"values that are blobs": {"values_blobs", func() (query, []any) { return blobsIn("thread_values"), []any{"", 50} }},
 		"page of a type": {"operations_page", func() (query, []any) {
 			return listed(ktrdr.OperationQuery{Limit: 50, Type: []ktrdr.Type{ktrdr.Dummy}})
 		}},

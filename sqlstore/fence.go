@@ -23,7 +23,8 @@ func (s *Store) fenced(ctx context.Context, body func(t *tx) error) error {
 			return err
 		}
 		refused = err
-		return insertRefused(ctx, t, te)
+		insertRefused(ctx, t, te)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -51,14 +52,14 @@ const (
 // fenceSave makes Step's Save transition. Call it first in the body of a
 // Store.fenced: there a refusal is logged.
 func fenceSave(ctx context.Context, t *tx, op ktrdr.OperationID, epoch ktrdr.Epoch, step int64) error {
-	if !op.Valid() {
-		return notFound(op)
-	}
 	return fenceBy(ctx, t, op, epoch, saveStep, op, epoch, step)
 }
 
 // fenceBy runs the conditional update of a save.
 func fenceBy(ctx context.Context, t *tx, op ktrdr.OperationID, epoch ktrdr.Epoch, text query, args ...any) error {
+	if !op.Valid() {
+		return notFound(op)
+	}
 	n, err := t.exec(ctx, text, args...)
 	if err == nil && n == 0 {
 		err = refusal(ctx, t, op, ktrdr.Act{Input: ktrdr.Save, Epoch: epoch})
@@ -68,9 +69,6 @@ func fenceBy(ctx context.Context, t *tx, op ktrdr.OperationID, epoch ktrdr.Epoch
 
 // SaveProgress implements ktrdr.Operations.
 func (s *Store) SaveProgress(ctx context.Context, p ktrdr.ProgressReport) error {
-	if !p.Operation.Valid() {
-		return notFound(p.Operation)
-	}
 	progress, err := marshal(p.Progress)
 	if err != nil {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "the progress of %s cannot be stored: %w", p.Operation, err)

@@ -122,6 +122,8 @@ func fromBit(into **bool) nullBool { return nullBool{into} }
 func (b nullBool) Scan(v any) error {
 	var n sql.NullBool
 	err := n.Scan(v)
-	*b.into = optionalBool(n)
+	if *b.into = nil; n.Valid {
+		*b.into = &n.Bool
+	}
 	return err
 }

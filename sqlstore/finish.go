@@ -112,9 +112,8 @@ func (s *Store) Finish(ctx context.Context, f ktrdr.Finished) (ktrdr.Operation, 
 	}
 	var op operationRow
 	err = s.fenced(ctx, func(t *tx) (err error) {
-		if err = s.lockTree(ctx, t, f.Operation); err == nil {
-			op, err = s.finish(ctx, t, f)
-		}
+		s.lockTree(ctx, t, f.Operation)
+		op, err = s.finish(ctx, t, f)
 		return err
 	})
 	return op.Operation, err

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -35,30 +34,13 @@ var scanBackend = fields(func(b *ktrdr.Backend) []any {
 	return []any{&b.Incarnation, &b.ID, &b.Addr, &b.Host, &b.PID, &b.Version}
 })
 
-func tellWorkers(ctx context.Context, t *tx, kind ktrdr.EventKind, all []workerEvent) error {
-	var errs []error
-	for _, w := range all {
-		errs = append(errs, insertEvent(ctx, t, "", kind, 0, w))
+// tell writes an event of each, and returns how many there were.
+func tell[T any](ctx context.Context, t *tx, kind ktrdr.EventKind, scan func(scanner) (T, error), text query, args ...any) (int, error) {
+	all, err := collect(ctx, t, scan, text, args...)
+	for _, one := range all {
+		insertEvent(ctx, t, "", kind, 0, one)
 	}
-	return errors.Join(errs...)
-}
-
-func tellBackends(ctx context.Context, t *tx, kind ktrdr.EventKind, all []ktrdr.Backend) error {
-	var errs []error
-	for _, b := range all {
-		errs = append(errs, insertEvent(ctx, t, "", kind, 0, b))
-	}
-	return errors.Join(errs...)
-}
-
-// tellStarted tells of a backend's start once, however often it is recorded.
-func tellStarted(ctx context.Context, t *tx, b ktrdr.Backend) error {
-	text, err := marshal(b)
-	if err != nil {
-		return err
-	}
-	t.wake()
-	return t.later(ctx, insertRefusal, "", ktrdr.EventBackendStarted, 0, text, string(ktrdr.EventBackendStarted)+" "+string(b.Incarnation))
+	return len(all), err
 }
 
 const (
@@ -74,16 +56,12 @@ const (
 // tellLost tells of workers and backends that have been silent for the timeout,
 // and of lost workers that are heard from again.
 func tellLost(ctx context.Context, t *tx, b ktrdr.Backend, timeout time.Duration) error {
-	workers := func(kind ktrdr.EventKind, text query, args ...any) error {
-		all, err := collect(ctx, t, scanWorkerEvent, text, args...)
-		return errors.Join(err, tellWorkers(ctx, t, kind, all))
-	}
-	if err := workers(ktrdr.EventWorkerReturned, findWorkers); err != nil {
+	if _, err := tell(ctx, t, ktrdr.EventWorkerReturned, scanWorkerEvent, findWorkers); err != nil {
 		return err
 	}
-	if err := workers(ktrdr.EventWorkerLost, loseWorkers, timeout.Microseconds()); err != nil {
+	if _, err := tell(ctx, t, ktrdr.EventWorkerLost, scanWorkerEvent, loseWorkers, timeout.Microseconds()); err != nil {
 		return err
 	}
-	dead, err := collect(ctx, t, scanBackend, loseBackends, timeout.Microseconds(), b.Incarnation)
-	return errors.Join(err, tellBackends(ctx, t, ktrdr.EventBackendDied, dead))
+	_, err := tell(ctx, t, ktrdr.EventBackendDied, scanBackend, loseBackends, timeout.Microseconds(), b.Incarnation)
+	return err
 }

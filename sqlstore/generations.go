@@ -65,7 +65,8 @@ func (s *Store) CloseGeneration(ctx context.Context, run string, generation int,
 				}
 			}
 			t.wakeWorkers()
-			return insertEvent(ctx, t, "", ktrdr.EventGenerationClosed, 0, runEvent{Run: run, Generation: &generation})
+			insertEvent(ctx, t, "", ktrdr.EventGenerationClosed, 0, runEvent{Run: run, Generation: &generation})
+			return nil
 		})
 		if !errors.Is(err, errTaken) {
 			break

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -62,17 +61,15 @@ func (s *Store) ReserveCall(ctx context.Context, c ktrdr.NewCall) (ktrdr.Call, e
 	var call ktrdr.Call
 	err := s.fenced(ctx, func(t *tx) (err error) {
 		call = ktrdr.Call{}
-		var root ktrdr.OperationID
-		err = t.row(ctx, selectRootOfClaim, c.Operation, c.Epoch).Scan(&root)
+		root, err := scanValue[ktrdr.OperationID](t.row(ctx, selectRootOfClaim, c.Operation, c.Epoch))
 		if errors.Is(err, sql.ErrNoRows) {
 			return refusal(ctx, t, c.Operation, ktrdr.Act{Input: ktrdr.Save, Epoch: c.Epoch})
 		}
-		if err == nil {
-			err = s.lockMeta(ctx, t, metaCalls)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			call, err = reserve(ctx, t, c, root)
-		}
+		s.lockMeta(ctx, t, metaCalls)
+		call, err = reserve(ctx, t, c, root)
 		return err
 	})
 	return call, err
@@ -84,8 +81,8 @@ func reserve(ctx context.Context, t *tx, c ktrdr.NewCall, root ktrdr.OperationID
 	if !errors.Is(err, sql.ErrNoRows) {
 		return call, err
 	}
-	var unsettled int
-	if err := t.row(ctx, countUnsettled, root, c.Key.String()).Scan(&unsettled); err != nil {
+	unsettled, err := scanValue[int](t.row(ctx, countUnsettled, root, c.Key.String()))
+	if err != nil {
 		return ktrdr.Call{}, err
 	}
 	if unsettled >= mostUnsettled {
@@ -200,8 +197,7 @@ var scanSpending = fields(func(s *ktrdr.Spending) []any { return []any{&s.Today,
 
 // Calls implements ktrdr.Journal.
 func (s *Store) Calls(ctx context.Context, root ktrdr.OperationID, limit int) (calls []ktrdr.Call, err error) {
-	limit = cmp.Or(limit, defaultPage)
-	if err := checkLimit(limit); err != nil {
+	if err := checkLimit(&limit); err != nil {
 		return nil, err
 	}
 	text, args := selectCalls, []any{limit}

@@ -53,7 +53,10 @@ func (s *Store) forgetKeys(ctx context.Context) error {
 	for {
 		old, err := readAll(ctx, s, scanValue[string], selectOldKeys, keyLife.Microseconds(), removeAtOnce) // looking does not need the writer
 		if err == nil && len(old) > 0 {
-			err = s.write(ctx, normal, func(t *tx) error { return deleteKeys(ctx, t, old) })
+			err = s.write(ctx, normal, func(t *tx) error {
+				deleteKeys(ctx, t, old)
+				return nil
+			})
 		}
 		if err != nil || len(old) < removeAtOnce {
 			return err
@@ -63,13 +66,10 @@ func (s *Store) forgetKeys(ctx context.Context) error {
 
 // deleteKeys deletes those of the keys that are still old: one may have been
 // forgotten and taken again.
-func deleteKeys(ctx context.Context, t *tx, keys []string) error {
+func deleteKeys(ctx context.Context, t *tx, keys []string) {
 	for some := range slices.Chunk(keys, keysAtOnce) {
 		list, args := padded(2, some, func(key string) any { return key })
 		text := query(`DELETE FROM idempotency WHERE created_at <= {now} - CAST($1 AS BIGINT) AND key IN (` + list + `)`)
-		if _, err := t.exec(ctx, text, append([]any{keyLife.Microseconds()}, args...)...); err != nil {
-			return err
-		}
+		t.later(ctx, text, append([]any{keyLife.Microseconds()}, args...)...)
 	}
-	return nil
 }

@@ -19,8 +19,6 @@ const (
 	selectBarsNow query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND is_current = 1 ORDER BY timeframe`
 	selectSpelt   query = `SELECT symbol FROM bars WHERE LOWER(symbol) = LOWER($1) AND symbol <> $2 AND is_current = 1
 		ORDER BY symbol LIMIT 1`
-	selectNamingBar query = `SELECT ` + barsColumns + ` FROM bars WHERE (symbol, timeframe, bars_hash) > ($1, $2, $3)
-		ORDER BY symbol, timeframe, bars_hash LIMIT $4`
 
 	insertBars query = `INSERT INTO bars (` + barsColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {now}, $11)`
 	retireBars query = `UPDATE bars SET is_current = 0 WHERE symbol = $1 AND timeframe = $2 AND is_current = 1`
@@ -63,9 +61,8 @@ func (s *Store) AddBars(ctx context.Context, n ktrdr.NewBars) (ktrdr.StoredBars,
 		return ktrdr.StoredBars{}, err
 	}
 	return inWrite(ctx, s, func(t *tx) (added ktrdr.StoredBars, err error) {
-		if err = s.lockMeta(ctx, t, metaLibrary); err == nil {
-			added, _, err = s.addPlaced(ctx, t, n)
-		}
+		s.lockMeta(ctx, t, metaLibrary)
+		added, _, err = s.addPlaced(ctx, t, n)
 		t.wake()
 		return added, err
 	})
@@ -130,19 +127,14 @@ func addBars(ctx context.Context, t *tx, n ktrdr.NewBars) (ktrdr.StoredBars, err
 		return was, nil
 	}
 	if !n.Old {
-		if err := t.later(ctx, retireBars, n.Symbol, n.Timeframe); err != nil {
-			return is, err
-		}
+		t.later(ctx, retireBars, n.Symbol, n.Timeframe)
 	}
 	if there {
-		err = t.later(ctx, reviveBars, n.Symbol, n.Timeframe, n.Hash.String(), file, string(n.Origin), shortened(n.Source),
+		t.later(ctx, reviveBars, n.Symbol, n.Timeframe, n.Hash.String(), file, string(n.Origin), shortened(n.Source),
 			optionalBit(n.MadeUp))
 	} else {
-		err = t.later(ctx, insertBars, n.Symbol, n.Timeframe, n.Hash.String(), n.Bars, micros(n.First), micros(n.Last), file,
+		t.later(ctx, insertBars, n.Symbol, n.Timeframe, n.Hash.String(), n.Bars, micros(n.First), micros(n.Last), file,
 			string(n.Origin), shortened(n.Source), optionalBit(n.MadeUp), bit(!n.Old))
-	}
-	if err != nil {
-		return is, err
 	}
 	return scanBars(t.row(ctx, selectOneBars, n.Symbol, n.Timeframe, n.Hash.String()))
 }
@@ -150,9 +142,7 @@ func addBars(ctx context.Context, t *tx, n ktrdr.NewBars) (ktrdr.StoredBars, err
 // DeleteBars implements ktrdr.Library.
 func (s *Store) DeleteBars(ctx context.Context, symbol, timeframe string) ([]ktrdr.StoredBars, error) {
 	return inWrite(ctx, s, func(t *tx) ([]ktrdr.StoredBars, error) {
-		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
-			return nil, err
-		}
+		s.lockMeta(ctx, t, metaLibrary)
 		deleted, err := collect(ctx, t, scanBars, selectBarsOf, symbol, timeframe)
 		if err == nil && len(deleted) == 0 {
 			err = noBars(symbol, timeframe)
@@ -161,7 +151,8 @@ func (s *Store) DeleteBars(ctx context.Context, symbol, timeframe string) ([]ktr
 			return nil, err
 		}
 		t.wake()
-		return deleted, t.later(ctx, deleteBars, symbol, timeframe)
+		t.later(ctx, deleteBars, symbol, timeframe)
+		return deleted, nil
 	})
 }
 
@@ -173,9 +164,7 @@ func (s *Store) RenameBars(ctx context.Context, symbol string, renamed []ktrdr.N
 		}
 	}
 	return s.write(ctx, normal, func(t *tx) error {
-		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
-			return err
-		}
+		s.lockMeta(ctx, t, metaLibrary)
 		if err := retireAll(ctx, t, symbol, renamed); err != nil { // before they are added: the new name may differ by capitals only
 			return err
 		}
@@ -213,9 +202,7 @@ func retireAll(ctx context.Context, t *tx, symbol string, renamed []ktrdr.NewBar
 			return barsChanged(is.Timeframe, symbol)
 		}
 		delete(replaced, is.Timeframe)
-		if err := t.later(ctx, retireBars, symbol, is.Timeframe); err != nil {
-			return err
-		}
+		t.later(ctx, retireBars, symbol, is.Timeframe)
 	}
 	for _, n := range renamed {
 		if _, missing := replaced[n.Timeframe]; missing {
@@ -227,13 +214,4 @@ func retireAll(ctx context.Context, t *tx, symbol string, renamed []ktrdr.NewBar
 
 func barsChanged(timeframe, symbol string) error {
 	return ktrdr.Errorf(ktrdr.CodeConflict, "the %s bars of %s have changed: look at them and try again", timeframe, symbol)
-}
-
-// barsRefs yields the files of all series; false when no more are wanted.
-func (s *Store) barsRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
-	first := []any{"", "", ""}
-	return yieldRefs(ctx, s, yield, scanBars, selectNamingBar, first, func(b ktrdr.StoredBars) ([]ktrdr.BlobRef, []any) {
-		return []ktrdr.BlobRef{{Artifact: b.File, Series: b.Symbol + " " + b.Timeframe, Bars: true}},
-			[]any{b.Symbol, b.Timeframe, b.Hash.String()}
-	})
 }

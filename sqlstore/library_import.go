@@ -24,9 +24,7 @@ func (s *Store) ImportBars(ctx context.Context, n ktrdr.NewBars, by ktrdr.BarsIm
 		return nil, notFound(by.Operation)
 	}
 	err = s.fenced(ctx, func(t *tx) error {
-		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
-			return err
-		}
+		s.lockMeta(ctx, t, metaLibrary)
 		was, err := scanValue[document](t.row(ctx, lockImported, by.Operation, by.Epoch))
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
@@ -39,10 +37,8 @@ func (s *Store) ImportBars(ctx context.Context, n ktrdr.NewBars, by ktrdr.BarsIm
 		if err != nil {
 			return err
 		}
-		if result, err = by.Result(added, placed); err != nil {
-			return err
-		}
-		_, err = t.exec(ctx, saveImported, by.Operation, string(result))
+		result, err = by.Result(added, placed)
+		t.later(ctx, saveImported, by.Operation, string(result))
 		t.wake()
 		return err
 	})

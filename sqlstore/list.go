@@ -18,24 +18,21 @@ const (
 
 // List implements ktrdr.Operations. One row more than asked for is read: it
 // says whether there is a next page.
-func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
-	q.Limit = cmp.Or(q.Limit, defaultPage)
-	text, args, err := s.listQuery(q)
+func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (page ktrdr.OperationPage, err error) {
+	text, args, err := s.listQuery(&q)
 	if err != nil {
-		return ktrdr.OperationPage{}, err
+		return page, err
 	}
 	found, err := readAll(ctx, s, scanPlain, text, args...)
-	page := ktrdr.OperationPage{}
-	var last *ktrdr.Operation
-	if page.Operations, last = pageOf(found, q.Limit); last != nil {
-		page.Next = operationCursor(q.Sort, *last)
-	}
+	page.Operations, page.Next = pageOf(found, q.Limit, func(op ktrdr.Operation) string {
+		return sortedCursor(q.Sort, op.CreatedAt, op.CompletedAt, string(op.ID))
+	})
 	return page, err
 }
 
 // listQuery writes the statement. Values are arguments; of the query only its
 // shape gets into the text.
-func (s *Store) listQuery(q ktrdr.OperationQuery) (query, []any, error) {
+func (s *Store) listQuery(q *ktrdr.OperationQuery) (query, []any, error) {
 	if err := s.checkQuery(q); err != nil {
 		return "", nil, err
 	}
@@ -58,6 +55,7 @@ func (s *Store) listQuery(q ktrdr.OperationQuery) (query, []any, error) {
 	c.when(q.Parent != "", "parent_id = ?", q.Parent)
 	c.when(q.Run != "", "run = ? AND run <> '' AND queue <> ''", q.Run)
 	c.when(q.Roots, "parent_id IS NULL")
+	c.when(q.Search != "", `id LIKE ? ESCAPE '\'`, "%"+likeText.Replace(strings.ToLower(q.Search))+"%")
 	if q.Cursor != "" {
 		at, id, err := parseSorted(q.Sort, q.Cursor)
 		if err == nil && !ktrdr.OperationID(id).Valid() {
@@ -75,6 +73,9 @@ func (s *Store) listQuery(q ktrdr.OperationQuery) (query, []any, error) {
 	text, args := c.page(columns+" FROM operations", order.by(), q.Limit+1)
 	return text, args, nil
 }
+
+// likeText makes a text stand for itself in a LIKE.
+var likeText = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
 
 // conditions are those of a statement that is put together, and its arguments.
 type conditions struct {
@@ -124,28 +125,28 @@ func (c *conditions) page(columnsFrom, order string, rows int) (query, []any) {
 	return query("SELECT " + columnsFrom + c.where() + order + " LIMIT " + c.arg(rows)), c.args
 }
 
-// checkLimit refuses a page of another size than a list has.
-func checkLimit(limit int) error {
-	if limit < 1 || limit > largestPage {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, limit)
+// checkLimit fills in the size of a page, and refuses one that no list has.
+func checkLimit(limit *int) error {
+	if *limit = cmp.Or(*limit, defaultPage); *limit < 1 || *limit > largestPage {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, *limit)
 	}
 	return nil
 }
 
-// pageOf cuts a page off rows of which one more than its limit was read, and
-// returns its last row when there is a next page.
-func pageOf[T any](found []T, limit int) (page []T, last *T) {
+// pageOf cuts a page off rows of which one more than its limit was read. When
+// there is a next page, it begins after the cursor of the last row.
+func pageOf[T any](found []T, limit int, cursor func(last T) string) (page []T, next string) {
 	if len(found) > limit {
-		return found[:limit], &found[limit-1]
+		return found[:limit], cursor(found[limit-1])
 	}
-	return append([]T{}, found...), nil
+	return append([]T{}, found...), ""
 }
 
 // distinct keeps a repeated filter from making a statement of its own.
 func distinct[T cmp.Ordered](all []T) []T { return slices.Compact(slices.Sorted(slices.Values(all))) }
 
-func (s *Store) checkQuery(q ktrdr.OperationQuery) error {
-	if err := checkLimit(q.Limit); err != nil {
+func (s *Store) checkQuery(q *ktrdr.OperationQuery) error {
+	if err := checkLimit(&q.Limit); err != nil {
 		return err
 	}
 	for _, status := range q.Status {
@@ -159,17 +160,11 @@ func (s *Store) checkQuery(q ktrdr.OperationQuery) error {
 	if q.Parent != "" && !q.Parent.Valid() {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(q.Parent)))
 	}
+	if !storable(q.Search, 96) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is no part of an operation's id: at most 96 letters, digits and underscores", clip(q.Search))
+	}
 	if !storable(q.Run, 255) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a run; `ktrdr runs` lists them", clip(q.Run))
 	}
 	return nil
-}
-
-// operationCursor is the place of the last row of a page.
-func operationCursor(s ktrdr.Sort, op ktrdr.Operation) string {
-	at := op.CreatedAt
-	if s == ktrdr.Ended {
-		at = op.CompletedAt
-	}
-	return sortedCursor(s, micros(at), string(op.ID))
 }

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -41,23 +40,18 @@ func reserveLook(
 	}
 	before := 0
 	for _, id := range distinct(ids) {
-		var number int
-		if err := t.row(ctx, takeNumber, id).Scan(&number); err != nil {
+		number, err := scanValue[int](t.row(ctx, takeNumber, id))
+		if err != nil {
 			return ktrdr.Look{}, err
 		}
-		if err := t.later(ctx, insertNumber, id, number, n.Key); err != nil {
-			return ktrdr.Look{}, err
-		}
+		t.later(ctx, insertNumber, id, number, n.Key)
 		before = max(before, number-1)
 	}
 	spans := "[]"
 	if len(n.Spans) > 0 {
 		spans = string(n.Spans)
 	}
-	err := t.later(ctx, insertLook, n.Key, op, n.Kind, n.Research, place.Run, place.Generation, shortened(n.Strategy), before, spans)
-	if err != nil {
-		return ktrdr.Look{}, err
-	}
+	t.later(ctx, insertLook, n.Key, op, n.Kind, n.Research, place.Run, place.Generation, shortened(n.Strategy), before, spans)
 	t.wake()
 	fault.Hit(fault.LookReserved)
 	return loadLook(ctx, t, selectLook, n.Key)
@@ -94,8 +88,9 @@ func endLook(ctx context.Context, t *tx, op ktrdr.OperationID, r ktrdr.LookResul
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "what it showed is not valid JSON")
 	}
 	t.wake()
-	defer fault.Hit(fault.LookEnding)
-	return t.later(ctx, endLookOnce, op, finite(r.P), finite(r.Adjusted), bit(r.Claim), hashText(r.Hash), optional(r.Result))
+	t.later(ctx, endLookOnce, op, finite(r.P), finite(r.Adjusted), bit(r.Claim), hashText(r.Hash), optional(r.Result))
+	fault.Hit(fault.LookEnding)
+	return nil
 }
 
 var scanLook = fields(func(l *ktrdr.Look) []any {
@@ -141,8 +136,7 @@ func (s *Store) ReserveLook(ctx context.Context, n ktrdr.NewLook) (ktrdr.Look, e
 
 // Looks implements ktrdr.Markets.
 func (s *Store) Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error) {
-	q.Limit = cmp.Or(q.Limit, defaultPage)
-	if err := checkLimit(q.Limit); err != nil {
+	if err := checkLimit(&q.Limit); err != nil {
 		return ktrdr.LookPage{}, err
 	}
 	if !storable(q.Run, 255) || !storable(q.Market, 64) || q.Research != "" && !q.Research.Valid() {
@@ -158,10 +152,7 @@ func (s *Store) Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, e
 		if err != nil {
 			return page, err
 		}
-		var last *ktrdr.Look
-		if page.Looks, last = pageOf(found, q.Limit); last != nil {
-			page.Next = placeCursor(micros(last.ReservedAt), last.Key)
-		}
+		page.Looks, page.Next = pageOf(found, q.Limit, func(l ktrdr.Look) string { return placeCursor(micros(l.ReservedAt), l.Key) })
 		return page, numberAll(ctx, r, page.Looks)
 	})
 }

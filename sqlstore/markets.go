@@ -183,9 +183,7 @@ func (s *Store) addSeries(ctx context.Context, t *tx, n ktrdr.NewSeries) (added 
 			return added, err
 		}
 	}
-	if err := s.lockMeta(ctx, t, metaMarkets); err != nil {
-		return added, err
-	}
+	s.lockMeta(ctx, t, metaMarkets)
 	if err := unchanged(ctx, t, n.Seen); err != nil {
 		return added, err
 	}
@@ -198,12 +196,12 @@ func (s *Store) addSeries(ctx context.Context, t *tx, n ktrdr.NewSeries) (added 
 		same = append(same, before.Market)
 	}
 	market, err := oneMarket(ctx, t, n.Symbol, same)
-	if err == nil && !known {
-		err = t.later(ctx, insertSeries, market, n.Symbol, n.Timeframe, n.Hash.String(), micros(n.First), micros(n.Last), n.Bars,
-			prices, shortened(n.Reason))
-	}
 	if err != nil {
 		return added, err
+	}
+	if !known {
+		t.later(ctx, insertSeries, market, n.Symbol, n.Timeframe, n.Hash.String(), micros(n.First), micros(n.Last), n.Bars,
+			prices, shortened(n.Reason))
 	}
 	t.wake()
 	return scanSeries(t.row(ctx, selectSeries, n.Symbol, n.Timeframe, n.Hash.String()))
@@ -221,8 +219,8 @@ func oneMarket(ctx context.Context, t *tx, symbol string, same []string) (string
 		var tail [6]byte
 		_, _ = rand.Read(tail[:]) // never fails since Go 1.24
 		id := "mkt_" + hex.EncodeToString(tail[:])
-		_, err = t.exec(ctx, insertMarket, id, symbol)
-		return id, err
+		t.later(ctx, insertMarket, id, symbol)
+		return id, nil
 	}
 	locked, err := lockMarkets(ctx, t, same)
 	if err != nil {
@@ -241,11 +239,8 @@ func oneMarket(ctx context.Context, t *tx, symbol string, same []string) (string
 	}
 	for _, id := range all {
 		for _, text := range mergeMarkets {
-			if id == oldest {
-				break
-			}
-			if _, err := t.exec(ctx, text, id, oldest); err != nil {
-				return "", fmt.Errorf("merge market %s into %s: %w", id, oldest, err)
+			if id != oldest {
+				t.later(ctx, text, id, oldest)
 			}
 		}
 	}
@@ -283,9 +278,7 @@ func (s *Store) FixHoldout(ctx context.Context, market string, from time.Time) (
 			return fixed, err
 		}
 		id := locked[market].id
-		if err := t.later(ctx, fixHoldout, id, micros(from)); err != nil {
-			return fixed, err
-		}
+		t.later(ctx, fixHoldout, id, micros(from))
 		m, err := scanMarket(t.row(ctx, selectMarket, id))
 		return m.HoldoutFrom, err
 	})

@@ -31,14 +31,11 @@ const (
 
 // lockMeta keeps everybody else from locking the same until the transaction
 // ends.
-func (s *Store) lockMeta(ctx context.Context, t *tx, key string) error {
-	if !s.isPostgres() {
-		return nil // the transaction has the whole file
+func (s *Store) lockMeta(ctx context.Context, t *tx, key string) {
+	if s.isPostgres() { // on SQLite the transaction has the whole file
+		t.later(ctx, setMeta, key, "")
+		t.later(ctx, lockOfMeta, key)
 	}
-	if err := t.later(ctx, setMeta, key, ""); err != nil {
-		return err
-	}
-	return t.later(ctx, lockOfMeta, key)
 }
 
 // SetPaused implements ktrdr.Store.
@@ -56,7 +53,8 @@ func (s *Store) SetPaused(ctx context.Context, paused bool) error {
 			return err
 		}
 		t.wakeWorkers()
-		return insertEvent(ctx, t, "", kind, 0, struct{}{})
+		insertEvent(ctx, t, "", kind, 0, struct{}{})
+		return nil
 	})
 }
 
@@ -99,9 +97,7 @@ func (s *Store) BindBlobRoot(ctx context.Context, identity string) error {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "the identity of a blob root is 1 to 1024 bytes of text")
 	}
 	return s.write(ctx, normal, func(t *tx) error {
-		if err := t.later(ctx, setMeta, metaBlobRoot, identity); err != nil {
-			return err
-		}
+		t.later(ctx, setMeta, metaBlobRoot, identity)
 		bound, err := scanValue[string](t.row(ctx, selectMeta, metaBlobRoot))
 		if err == nil && bound != identity {
 			err = ktrdr.Errorf(ktrdr.CodeMismatch,

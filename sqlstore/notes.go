@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -27,19 +26,13 @@ const (
 
 // addNotes stores what was noted. The lock makes the order of ids that of
 // the commits, without which a horizon would not hold.
-func (s *Store) addNotes(ctx context.Context, t *tx, op ktrdr.OperationID, notes []ktrdr.Note) error {
-	if len(notes) == 0 {
-		return nil
-	}
-	if err := s.lockMeta(ctx, t, metaNotes); err != nil {
-		return err
+func (s *Store) addNotes(ctx context.Context, t *tx, op ktrdr.OperationID, notes []ktrdr.Note) {
+	if len(notes) > 0 {
+		s.lockMeta(ctx, t, metaNotes)
 	}
 	for _, n := range notes {
-		if err := t.later(ctx, insertNote, n.Kind, n.Key, n.Run, n.Generation, n.Index, op, string(n.Data)); err != nil {
-			return err
-		}
+		t.later(ctx, insertNote, n.Kind, n.Key, n.Run, n.Generation, n.Index, op, string(n.Data))
 	}
-	return nil
 }
 
 // unnoted says whether some of the notes are not there yet.
@@ -94,21 +87,13 @@ var scanNote = fields(func(n *noteRow) []any {
 
 // Notes implements ktrdr.Notes.
 func (s *Store) Notes(ctx context.Context, q ktrdr.NoteQuery) (ktrdr.NotePage, error) {
-	q.Limit = cmp.Or(q.Limit, defaultPage)
-	text, args, err := notesQuery(q)
+	text, args, err := notesQuery(&q)
 	if err != nil {
 		return ktrdr.NotePage{}, err
 	}
 	found, err := readAll(ctx, s, scanNote, text, args...)
-	found, last := pageOf(found, q.Limit)
-	page := ktrdr.NotePage{Notes: make([]ktrdr.Note, len(found))}
-	for i, n := range found {
-		page.Notes[i] = n.Note
-	}
-	if last != nil {
-		page.Next = cursorAfter(*last, q.Order)
-	}
-	return page, err
+	found, next := pageOf(found, q.Limit, func(n noteRow) string { return cursorAfter(n, q.Order) })
+	return ktrdr.NotePage{Notes: fieldOf(found, func(n noteRow) ktrdr.Note { return n.Note }), Next: next}, err
 }
 
 // CountNotes implements ktrdr.Notes.
@@ -154,11 +139,11 @@ func notesWhere(q ktrdr.NoteQuery) (c conditions, err error) {
 
 // notesQuery writes the statement of a page and one note more, which says
 // whether there is another.
-func notesQuery(q ktrdr.NoteQuery) (query, []any, error) {
-	if err := checkLimit(q.Limit); err != nil {
+func notesQuery(q *ktrdr.NoteQuery) (query, []any, error) {
+	if err := checkLimit(&q.Limit); err != nil {
 		return "", nil, err
 	}
-	c, err := notesWhere(q)
+	c, err := notesWhere(*q)
 	if err != nil {
 		return "", nil, err
 	}
@@ -215,13 +200,4 @@ func parseNoteCursor(s string, order ktrdr.NoteOrder) (c noteCursor, err error) 
 		return c, ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %q is not one this server gave for this order; begin without a cursor", clip(s))
 	}
 	return c, nil
-}
-
-const selectNamingNotes query = `SELECT ` + noteColumns + ` FROM notes WHERE id > $1 AND data LIKE '%"sha256"%' ORDER BY id LIMIT $2`
-
-// noteRefs yields the blobs that notes name; false when no more are wanted.
-func (s *Store) noteRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
-	return yieldRefs(ctx, s, yield, scanNote, selectNamingNotes, []any{0}, func(n noteRow) ([]ktrdr.BlobRef, []any) {
-		return refsOf(n.Operation, n.Data), []any{n.id}
-	})
 }

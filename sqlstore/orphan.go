@@ -41,8 +41,7 @@ func (s *Store) orphan(ctx context.Context, p ktrdr.RecoveryPolicy, r *ktrdr.Rec
 				AND seen_at > {now} - $%d))`, isLive, from, from+1),
 			[]any{p.Timeout.Microseconds(), p.Late.Microseconds()}
 	}
-	where, args := silent(1)
-	return s.treat(ctx, where, args, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
+	return s.treat(ctx, silent, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
 		var part ktrdr.Recovered
 		lost, err := update(ctx, t, loseWorker, loseWorkerArgs, silent, all)
 		if err != nil {

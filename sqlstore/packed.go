@@ -81,9 +81,7 @@ func unpackTree(ctx context.Context, t *tx, root ktrdr.OperationID) error {
 		if err != nil {
 			return fmt.Errorf("result of %s: %w", r.id, err)
 		}
-		if _, err := t.exec(ctx, unpackResult, r.id, text); err != nil {
-			return err
-		}
+		t.later(ctx, unpackResult, r.id, text)
 	}
 	return nil
 }

@@ -83,9 +83,7 @@ const newest = 64
 
 // lockLine keeps everybody else from moving the line of a queue until the
 // transaction ends.
-func (s *Store) lockLine(ctx context.Context, t *tx, name string) error {
-	return s.lockMeta(ctx, t, metaQueue+name)
-}
+func (s *Store) lockLine(ctx context.Context, t *tx, name string) { s.lockMeta(ctx, t, metaQueue+name) }
 
 // turn returns the operation whose turn it is; "" when none waits, or there is no
 // room.
@@ -96,16 +94,14 @@ func turn(ctx context.Context, q queryer, name string, limit int) (ktrdr.Operati
 // createQueued stores a new parent that stands in a queue, and starts it if its
 // turn has come with it.
 func (s *Store) createQueued(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation) (operationRow, error) {
-	if err := s.lockLine(ctx, t, n.Queue.Name); err != nil {
-		return operationRow{}, err
-	}
+	s.lockLine(ctx, t, n.Queue.Name)
 	if !n.Queue.Force {
 		if err := hasRoom(ctx, t, n.Queue); err != nil {
 			return operationRow{}, err
 		}
 	}
-	var session int64
-	if err := t.row(ctx, nextSession, metaSessions).Scan(&session); err != nil {
+	session, err := scanValue[int64](t.row(ctx, nextSession, metaSessions))
+	if err != nil {
 		return operationRow{}, err
 	}
 	e, err := enter(ctx, t, id, n)
@@ -176,17 +172,13 @@ const turnTries = 100
 // only another backend has its plan.
 func (s *Store) startNext(ctx context.Context, name string, limit int) (ktrdr.OperationID, error) {
 	return inWrite(ctx, s, func(t *tx) (ktrdr.OperationID, error) {
-		if err := s.lockLine(ctx, t, name); err != nil {
-			return "", err
-		}
+		s.lockLine(ctx, t, name)
 		for range turnTries {
 			next, err := turn(ctx, t, name, limit)
 			if err != nil || next == "" {
 				return "", err
 			}
-			if err := s.lockTree(ctx, t, next); err != nil {
-				return "", err
-			}
+			s.lockTree(ctx, t, next)
 			op, err := load(ctx, t, next)
 			if err != nil || s.types[op.Type].Plan == nil {
 				return "", err

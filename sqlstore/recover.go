@@ -74,14 +74,10 @@ func (s *Store) enter(ctx context.Context, b ktrdr.Backend, timeout time.Duratio
 		if err := record(ctx, t, b); err != nil {
 			return err
 		}
-		if err := tellStarted(ctx, t, b); err != nil {
-			return err
-		}
-		if err := t.later(ctx, endProbes); err != nil {
-			return err
-		}
-		var others int
-		err := t.row(ctx, countOthers, b.Incarnation, timeout.Microseconds()).Scan(&others)
+		once := string(ktrdr.EventBackendStarted) + " " + string(b.Incarnation) // however often it is recorded
+		insertOnce(ctx, t, "", ktrdr.EventBackendStarted, 0, once, b)
+		t.later(ctx, endProbes)
+		others, err := scanValue[int](t.row(ctx, countOthers, b.Incarnation, timeout.Microseconds()))
 		alone = others == 0
 		return err
 	})
@@ -100,7 +96,10 @@ func endLives(ctx context.Context, t *tx, text query, args ...any) error {
 		}
 		return err
 	}, text, args...)
-	return errors.Join(err, tellBackends(ctx, t, ktrdr.EventBackendDied, dead))
+	for _, b := range dead {
+		insertEvent(ctx, t, "", ktrdr.EventBackendDied, 0, b)
+	}
+	return err
 }
 
 func record(ctx context.Context, t *tx, b ktrdr.Backend) error {
@@ -126,8 +125,8 @@ func (s *Store) Beat(ctx context.Context, b ktrdr.Backend) error {
 // Leave implements ktrdr.Recovery.
 func (s *Store) Leave(ctx context.Context, b ktrdr.Backend) error {
 	return s.write(ctx, normal, func(t *tx) error {
-		left, err := collect(ctx, t, scanBackend, deleteBackend, b.Incarnation)
-		return errors.Join(err, tellBackends(ctx, t, ktrdr.EventBackendStopped, left))
+		_, err := tell(ctx, t, ktrdr.EventBackendStopped, scanBackend, deleteBackend, b.Incarnation)
+		return err
 	})
 }
 
@@ -165,11 +164,9 @@ func (s *Store) forget(ctx context.Context, b ktrdr.Backend, timeout time.Durati
 		if err := tellLost(ctx, t, b, timeout); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, forgetWorkers, silence.Microseconds()); err != nil {
-			return err
-		}
-		_, err := t.exec(ctx, forgetBackends, silence.Microseconds(), b.Incarnation)
-		return err
+		t.later(ctx, forgetWorkers, silence.Microseconds())
+		t.later(ctx, forgetBackends, silence.Microseconds(), b.Incarnation)
+		return nil
 	})
 }
 

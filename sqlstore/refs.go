@@ -10,8 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/thread"
 )
 
-// refsPage is how many rows BlobRefs reads at a time. No cursor is held while
-// the caller works.
+// refsPage is how many rows BlobRefs reads at a time.
 const refsPage = 500
 
 const (
@@ -41,21 +40,54 @@ func (s *Store) BlobGiven(ctx context.Context, h ktrdr.Hash) (bool, error) {
 
 // BlobRefs implements ktrdr.Checkpoints.
 func (s *Store) BlobRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {
-	return func(yield func(ktrdr.BlobRef, error) bool) {
-		if s.checkpointRefs(ctx, yield) {
-			s.otherRefs(ctx)(yield)
-		}
-	}
+	ofCheckpoints := refsIn(ctx, s, fields(func(n *namingRow) []any {
+		return []any{&n.Operation, &n.Checkpoint, (*document)(&n.texts[0]), (*document)(&n.texts[1])}
+	}), selectBlobRows, []any{"", ""}, func(n namingRow) ([]ktrdr.BlobRef, []any) {
+		return n.refs(), []any{n.Operation, n.Checkpoint}
+	})
+	return inTurn(ofCheckpoints, s.otherRefs(ctx))
 }
 
-// otherRefs yields what rows other than the checkpoints of operations name.
+const (
+	selectNamingNotes  query = `SELECT ` + noteColumns + ` FROM notes WHERE id > $1 AND data LIKE '%"sha256"%' ORDER BY id LIMIT $2`
+	selectNamingSeries query = `SELECT ` + seriesColumns + ` FROM market_series
+		WHERE (symbol, timeframe, bars_hash) > ($1, $2, $3) ORDER BY symbol, timeframe, bars_hash LIMIT $4`
+	selectNamingBars query = `SELECT ` + barsColumns + ` FROM bars WHERE (symbol, timeframe, bars_hash) > ($1, $2, $3)
+		ORDER BY symbol, timeframe, bars_hash LIMIT $4`
+	selectNamingLooks query = `SELECT ` + lookColumns + ` FROM looks WHERE key > $1 AND result LIKE '%"sha256"%' ORDER BY key LIMIT $2`
+)
+
+// otherRefs yields what rows other than the checkpoints of operations name. The
+// prices of a series stay when its bars are deleted: another series may be compared
+// with them at any time.
 func (s *Store) otherRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {
-	return func(yield func(ktrdr.BlobRef, error) bool) {
-		if s.operationRefs(ctx, yield) && s.noteRefs(ctx, yield) && s.seriesRefs(ctx, yield) &&
-			s.barsRefs(ctx, yield) && s.lookRefs(ctx, yield) {
-			s.valueRefs(ctx, yield)
-		}
+	values := func(table string) iter.Seq2[ktrdr.BlobRef, error] {
+		return refsIn(ctx, s, fields(func(n *namingRow) []any {
+			return []any{(*document)(&n.texts[0]), &n.Operation}
+		}), blobsIn(table), []any{""}, func(n namingRow) ([]ktrdr.BlobRef, []any) { return n.refs(), []any{string(n.texts[0])} })
 	}
+	return inTurn(
+		refsIn(ctx, s, fields(func(n *namingRow) []any {
+			return []any{&n.Operation, (*document)(&n.texts[0]), (*document)(&n.texts[1]), (*document)(&n.texts[2])}
+		}), selectNamingRows, []any{""}, func(n namingRow) ([]ktrdr.BlobRef, []any) { return n.refs(), []any{n.Operation} }),
+		refsIn(ctx, s, scanNote, selectNamingNotes, []any{0}, func(n noteRow) ([]ktrdr.BlobRef, []any) {
+			return refsOf(n.Operation, "", n.Data), []any{n.id}
+		}),
+		refsIn(ctx, s, scanSeries, selectNamingSeries, []any{"", "", ""}, func(one ktrdr.MarketSeries) (refs []ktrdr.BlobRef, after []any) {
+			if one.Prices.SHA256 != (ktrdr.Hash{}) {
+				refs = []ktrdr.BlobRef{{Artifact: one.Prices, Series: one.Symbol + " " + one.Timeframe}}
+			}
+			return refs, []any{one.Symbol, one.Timeframe, one.Hash.String()}
+		}),
+		refsIn(ctx, s, scanBars, selectNamingBars, []any{"", "", ""}, func(b ktrdr.StoredBars) ([]ktrdr.BlobRef, []any) {
+			return []ktrdr.BlobRef{{Artifact: b.File, Series: b.Symbol + " " + b.Timeframe, Bars: true}},
+				[]any{b.Symbol, b.Timeframe, b.Hash.String()}
+		}),
+		refsIn(ctx, s, scanLook, selectNamingLooks, []any{""}, func(l ktrdr.Look) ([]ktrdr.BlobRef, []any) {
+			return refsOf(l.Operation, "", l.Result), []any{l.Key}
+		}),
+		values("thread_values"), values("checkpoint_writes"),
+	)
 }
 
 // namingRow is a row that names blobs in up to three texts.
@@ -64,96 +96,57 @@ type namingRow struct {
 	texts [3]json.RawMessage
 }
 
-func (n namingRow) refs() (refs []ktrdr.BlobRef) {
-	for _, text := range n.texts {
+func (n namingRow) refs() []ktrdr.BlobRef { return refsOf(n.Operation, n.Checkpoint, n.texts[:]...) }
+
+// refsOf are the blobs that texts of an operation name.
+func refsOf(op ktrdr.OperationID, checkpoint string, texts ...json.RawMessage) (refs []ktrdr.BlobRef) {
+	for _, text := range texts {
 		for _, a := range ktrdr.ArtifactsIn(text) {
-			refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: n.Operation, Checkpoint: n.Checkpoint})
+			refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: op, Checkpoint: checkpoint})
 		}
 	}
 	return refs
 }
 
-// checkpointRefs yields the blobs of checkpoints; false when no more are wanted.
-func (s *Store) checkpointRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
-	scan := fields(func(n *namingRow) []any {
-		return []any{&n.Operation, &n.Checkpoint, (*document)(&n.texts[0]), (*document)(&n.texts[1])}
-	})
-	return yieldRefs(ctx, s, yield, scan, selectBlobRows, []any{"", ""}, func(n namingRow) ([]ktrdr.BlobRef, []any) {
-		return n.refs(), []any{n.Operation, n.Checkpoint}
-	})
-}
-
-// operationRefs is checkpointRefs for operations.
-func (s *Store) operationRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
-	scan := fields(func(n *namingRow) []any {
-		return []any{&n.Operation, (*document)(&n.texts[0]), (*document)(&n.texts[1]), (*document)(&n.texts[2])}
-	})
-	return yieldRefs(ctx, s, yield, scan, selectNamingRows, []any{""}, func(n namingRow) ([]ktrdr.BlobRef, []any) {
-		return n.refs(), []any{n.Operation}
-	})
-}
-
-const (
-	selectNamingSeries query = `SELECT ` + seriesColumns + ` FROM market_series
-		WHERE (symbol, timeframe, bars_hash) > ($1, $2, $3) ORDER BY symbol, timeframe, bars_hash LIMIT $4`
-	selectNamingLooks query = `SELECT ` + lookColumns + ` FROM looks WHERE key > $1 AND result LIKE '%"sha256"%' ORDER BY key LIMIT $2`
-)
-
-// seriesRefs yields the prices of every series; false when no more are wanted.
-// Another series may be compared with them at any time, also when the bars
-// themselves were deleted.
-func (s *Store) seriesRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
-	first := []any{"", "", ""}
-	return yieldRefs(ctx, s, yield, scanSeries, selectNamingSeries, first, func(one ktrdr.MarketSeries) (refs []ktrdr.BlobRef, after []any) {
-		if one.Prices.SHA256 != (ktrdr.Hash{}) {
-			refs = []ktrdr.BlobRef{{Artifact: one.Prices, Series: one.Symbol + " " + one.Timeframe}}
-		}
-		return refs, []any{one.Symbol, one.Timeframe, one.Hash.String()}
-	})
-}
-
-// lookRefs yields the blobs that the results of looks name; false when no more
-// are wanted.
-func (s *Store) lookRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
-	return yieldRefs(ctx, s, yield, scanLook, selectNamingLooks, []any{""}, func(l ktrdr.Look) ([]ktrdr.BlobRef, []any) {
-		return refsOf(l.Operation, l.Result), []any{l.Key}
-	})
-}
-
-// yieldRefs yields the blobs that rows name, a page at a time, each page after
-// the last row of the page before it; false when no more are wanted. No cursor is
-// held while the caller works.
-func yieldRefs[T any](
-	ctx context.Context, s *Store, yield func(ktrdr.BlobRef, error) bool,
-	scan func(scanner) (T, error), q query, after []any, of func(T) (refs []ktrdr.BlobRef, after []any),
-) bool {
-	for {
-		found, err := readAll(ctx, s, scan, q, append(slices.Clip(after), refsPage)...)
-		if err != nil {
-			yield(ktrdr.BlobRef{}, err)
-			return false
-		}
-		for _, one := range found {
-			var refs []ktrdr.BlobRef
-			refs, after = of(one)
-			for _, ref := range refs {
-				if !yield(ref, nil) {
-					return false
+// inTurn yields what each yields, up to the first error.
+func inTurn(all ...iter.Seq2[ktrdr.BlobRef, error]) iter.Seq2[ktrdr.BlobRef, error] {
+	return func(yield func(ktrdr.BlobRef, error) bool) {
+		for _, some := range all {
+			for ref, err := range some {
+				if !yield(ref, err) || err != nil {
+					return
 				}
 			}
 		}
-		if len(found) < refsPage {
-			return true
-		}
 	}
 }
 
-// refsOf are the blobs that a text of an operation names.
-func refsOf(op ktrdr.OperationID, text json.RawMessage) (refs []ktrdr.BlobRef) {
-	for _, a := range ktrdr.ArtifactsIn(text) {
-		refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: op})
+// refsIn yields the blobs that rows name, a page at a time, each page after the last
+// row of the page before it. No cursor is held while the caller works.
+func refsIn[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), q query, after []any,
+	of func(T) (refs []ktrdr.BlobRef, after []any),
+) iter.Seq2[ktrdr.BlobRef, error] {
+	return func(yield func(ktrdr.BlobRef, error) bool) {
+		for after := after; ; {
+			found, err := readAll(ctx, s, scan, q, append(slices.Clip(after), refsPage)...)
+			if err != nil {
+				yield(ktrdr.BlobRef{}, err)
+				return
+			}
+			for _, one := range found {
+				var refs []ktrdr.BlobRef
+				refs, after = of(one)
+				for _, ref := range refs {
+					if !yield(ref, nil) {
+						return
+					}
+				}
+			}
+			if len(found) < refsPage {
+				return
+			}
+		}
 	}
-	return refs
 }
 
 // isBlobValue is true of values that stand for a blob. It is spelled as the
@@ -164,20 +157,4 @@ const isBlobValue = `substr(type, 1, 14) = '` + thread.BlobPrefix + `'`
 // the threads that hold it one is told, for people.
 func blobsIn(table string) query {
 	return query(`SELECT type, MIN(thread_id) FROM ` + table + ` WHERE ` + isBlobValue + ` AND type > $1 GROUP BY type ORDER BY type LIMIT $2`)
-}
-
-var selectBlobs = []query{blobsIn("thread_values"), blobsIn("checkpoint_writes")}
-
-// valueRefs yields the blobs that are values of foreign threads.
-func (s *Store) valueRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) {
-	type naming struct{ text, thread string }
-	scan := fields(func(n *naming) []any { return []any{&n.text, &n.thread} })
-	for _, text := range selectBlobs {
-		more := yieldRefs(ctx, s, yield, scan, text, []any{""}, func(n naming) ([]ktrdr.BlobRef, []any) {
-			return refsOf(ktrdr.OperationID(n.thread), json.RawMessage(n.text)), []any{n.text}
-		})
-		if !more {
-			return
-		}
-	}
 }

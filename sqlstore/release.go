@@ -64,9 +64,7 @@ func (s *Store) Release(ctx context.Context, r ktrdr.Released) error {
 // operation. The operation and its epoch are the last arguments.
 func (s *Store) giveBack(ctx context.Context, input ktrdr.Input, r ktrdr.Released, text query, args ...any) error {
 	return s.fenced(ctx, func(t *tx) error {
-		if err := s.lockTree(ctx, t, r.Operation); err != nil {
-			return err
-		}
+		s.lockTree(ctx, t, r.Operation)
 		op, err := scanOperation(t.row(ctx, text, slices.Concat(args, []any{r.Operation, r.Epoch})...))
 		switch {
 		case errors.Is(err, sql.ErrNoRows):

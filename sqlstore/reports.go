@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -56,8 +55,7 @@ func (s *Store) EndedSince(ctx context.Context, at time.Time) (all []ktrdr.Ended
 
 // Failures implements ktrdr.Reports.
 func (s *Store) Failures(ctx context.Context, q ktrdr.FailureQuery) (all []ktrdr.FailedOperation, err error) {
-	q.Limit = cmp.Or(q.Limit, defaultPage)
-	if err := checkLimit(q.Limit); err != nil {
+	if err := checkLimit(&q.Limit); err != nil {
 		return nil, err
 	}
 	since := micros(q.Since)

@@ -104,12 +104,10 @@ func (r *restore) run(ctx context.Context) error {
 			return fmt.Errorf("table %s: %w", t.Name, err)
 		}
 	}
-	if _, err := r.tx.exec(ctx, deleteMeta, metaRestoring); err != nil {
-		return err
-	}
-	_, err = r.tx.exec(ctx, setMeta, metaUnfinished, "1")
+	r.tx.later(ctx, deleteMeta, metaRestoring)
+	r.tx.later(ctx, setMeta, metaUnfinished, "1")
 	r.tx.wakeWorkers()
-	return err
+	return nil
 }
 
 // prepare makes sure that the database is empty and has the backup's tables.
@@ -135,26 +133,20 @@ func (r *restore) prepare(ctx context.Context, m manifest) error {
 			return ktrdr.Errorf(ktrdr.CodeConflict, "the database is not empty (%s has %d rows): restore into a new one", t.Name, rows)
 		}
 	}
-	if _, err := r.tx.exec(ctx, `DELETE FROM meta WHERE key <> $1`, metaBlobRoot); err != nil {
-		return err
-	}
-	_, err = r.tx.exec(ctx, `INSERT INTO meta (key, value) VALUES ($1, '1')`, metaRestoring)
-	return err
+	r.tx.later(ctx, `DELETE FROM meta WHERE key <> $1`, metaBlobRoot)
+	r.tx.later(ctx, `INSERT INTO meta (key, value) VALUES ($1, '1')`, metaRestoring)
+	return nil
 }
 
 // removeUnfinished removes what a restore left in PostgreSQL that was not
 // finished, also which blobs it was bound to.
 func (r *restore) removeUnfinished(ctx context.Context, here []table) error {
-	var n int
-	if err := r.tx.row(ctx, countMeta, metaUnfinished).Scan(&n); err != nil || n == 0 || !r.store.isPostgres() {
+	n, err := scanValue[int](r.tx.row(ctx, countMeta, metaUnfinished))
+	if err != nil || n == 0 || !r.store.isPostgres() {
 		return err // a file is removed instead
 	}
-	names := make([]string, len(here))
-	for i, t := range here {
-		names[i] = t.quoted()
-	}
-	_, err := r.tx.exec(ctx, query("TRUNCATE "+strings.Join(names, ", ")+" RESTART IDENTITY"))
-	return err
+	r.tx.later(ctx, query("TRUNCATE "+strings.Join(fieldOf(here, table.quoted), ", ")+" RESTART IDENTITY"))
+	return nil
 }
 
 // entries loads everything after the manifest.
@@ -174,8 +166,10 @@ func (r *restore) entries(ctx context.Context) error {
 			err = r.rows(ctx, name)
 		case isBlob:
 			err = r.blob(ctx, blob)
-		case entry == endName:
-			err = r.end()
+		case entry == endName: // what was sent
+			if err = json.NewDecoder(r.archive).Decode(&r.sent); err != nil {
+				err = unreadable(err)
+			}
 		case entry == sumName:
 			return r.complete()
 		default:
@@ -261,14 +255,6 @@ func (r *restore) blob(ctx context.Context, name string) error {
 		return nil
 	}
 	return err
-}
-
-// end reads what was sent.
-func (r *restore) end() error {
-	if err := json.NewDecoder(r.archive).Decode(&r.sent); err != nil {
-		return unreadable(err)
-	}
-	return nil
 }
 
 // complete compares what came with what was sent.

@@ -21,9 +21,7 @@ func (s *Store) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operati
 		return ktrdr.Operation{}, notFound(id)
 	}
 	op, err := inWrite(ctx, s, func(t *tx) (op operationRow, err error) {
-		if err := s.lockTree(ctx, t, id); err != nil {
-			return op, err
-		}
+		s.lockTree(ctx, t, id)
 		if err := s.resumable(ctx, t, id); err != nil {
 			return op, err
 		}

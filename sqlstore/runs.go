@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -77,11 +76,11 @@ func loadRun(ctx context.Context, q queryer, text query, id string) (ktrdr.Run, 
 }
 
 // makeRun stores the row of a run that has none yet.
-func makeRun(ctx context.Context, t *tx, id string, n *ktrdr.NewRun) error {
+func makeRun(ctx context.Context, t *tx, id string, n *ktrdr.NewRun) {
 	if n == nil {
 		n = &ktrdr.NewRun{}
 	}
-	return t.later(ctx, insertRun, id, n.Goal, string(orObject(n.Request)), nullInt(micros(n.Until)), max(n.Size, 1), n.Planned,
+	t.later(ctx, insertRun, id, n.Goal, string(orObject(n.Request)), nullInt(micros(n.Until)), max(n.Size, 1), n.Planned,
 		optionalBit(n.MadeUp))
 }
 
@@ -144,28 +143,21 @@ func (s *Store) runBeginning(ctx context.Context, id string) (ktrdr.Run, error) 
 }
 
 // Runs implements ktrdr.Runs.
-func (s *Store) Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, error) {
-	q.Limit = cmp.Or(q.Limit, defaultPage)
-	text, args, err := runsQuery(q)
+func (s *Store) Runs(ctx context.Context, q ktrdr.RunQuery) (page ktrdr.RunPage, err error) {
+	text, args, err := runsQuery(&q)
 	if err != nil {
-		return ktrdr.RunPage{}, err
+		return page, err
 	}
 	found, err := readAll(ctx, s, scanRun, text, args...)
-	page := ktrdr.RunPage{}
-	var last *ktrdr.Run
-	if page.Runs, last = pageOf(found, q.Limit); last != nil {
-		at := last.CreatedAt
-		if q.Sort == ktrdr.Ended {
-			at = last.EndedAt
-		}
-		page.Next = sortedCursor(q.Sort, micros(at), last.ID)
-	}
+	page.Runs, page.Next = pageOf(found, q.Limit, func(run ktrdr.Run) string {
+		return sortedCursor(q.Sort, run.CreatedAt, run.EndedAt, run.ID)
+	})
 	return page, err
 }
 
 // runsQuery writes the statement of a page and one run more.
-func runsQuery(q ktrdr.RunQuery) (query, []any, error) {
-	if err := checkLimit(q.Limit); err != nil {
+func runsQuery(q *ktrdr.RunQuery) (query, []any, error) {
+	if err := checkLimit(&q.Limit); err != nil {
 		return "", nil, err
 	}
 	order, err := orderOf(q.Sort, "ended_at")
@@ -231,12 +223,8 @@ func (s *Store) CancelRun(ctx context.Context, id, by, reason string) (ktrdr.Run
 		case !run.EndedAt.IsZero():
 			return run, ktrdr.Errorf(ktrdr.CodeConflict, "run %s has ended (%s): there is nothing to cancel", run.ID, run.State)
 		}
-		if err := t.later(ctx, markCancelled, id, by, reason); err != nil {
-			return run, err
-		}
-		if err := insertEvent(ctx, t, "", ktrdr.EventRunCancelled, 0, runEvent{Run: id, By: by, Reason: reason}); err != nil {
-			return run, err
-		}
+		t.later(ctx, markCancelled, id, by, reason)
+		insertEvent(ctx, t, "", ktrdr.EventRunCancelled, 0, runEvent{Run: id, By: by, Reason: reason})
 		t.wakeWorkers()
 		return loadRun(ctx, t, selectRun, id)
 	})
@@ -278,9 +266,7 @@ func (s *Store) cancelStarted(ctx context.Context, t *tx, run string) (more bool
 	if err != nil || len(roots) == 0 {
 		return false, err
 	}
-	if err := s.lockTrees(ctx, t, roots); err != nil {
-		return false, err
-	}
+	s.lockTrees(ctx, t, roots)
 	for _, root := range roots {
 		_, asks, err := cancelFrom(ctx, t, root, false, reasonRunCancelled)
 		if err != nil {
@@ -338,7 +324,8 @@ func (s *Store) changeRun(ctx context.Context, id string, kind ktrdr.EventKind, 
 		if err != nil {
 			return false, err
 		}
-		return true, insertEvent(ctx, t, "", kind, 0, runEvent{Run: id, Reason: shortened(why), State: string(run.State)})
+		insertEvent(ctx, t, "", kind, 0, runEvent{Run: id, Reason: shortened(why), State: string(run.State)})
+		return true, nil
 	})
 }
 

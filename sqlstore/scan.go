@@ -69,6 +69,15 @@ func (s *Store) exec(ctx context.Context, q query, args ...any) (affected int64,
 	return inWrite(ctx, s, func(t *tx) (int64, error) { return t.exec(ctx, q, args...) })
 }
 
+// fieldOf lists what of says of each row.
+func fieldOf[T, V any](rows []T, of func(T) V) []V {
+	all := make([]V, len(rows))
+	for i, row := range rows {
+		all[i] = of(row)
+	}
+	return all
+}
+
 // scanValue reads a row of one column.
 func scanValue[T any](row scanner) (v T, err error) {
 	err = row.Scan(&v)
@@ -101,10 +110,7 @@ func load(ctx context.Context, q queryer, id ktrdr.OperationID) (operationRow, e
 		return operationRow{}, notFound(id)
 	}
 	op, err := scanOperation(q.row(ctx, selectOperation, id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return op, notFound(id)
-	}
-	return op, err
+	return op, ifNoRow(err, notFound(id))
 }
 
 func notFound(id ktrdr.OperationID) error {
@@ -117,13 +123,6 @@ func clip(s string) string { return text.Cut(ktrdr.CleanText(s), 100) }
 // shortened makes what a provider or a person said fit to be stored: it must
 // not be why something else cannot be.
 func shortened(s string) string { return text.Cut(ktrdr.CleanText(s), 2048) }
-
-func rawJSON(s sql.NullString) json.RawMessage {
-	if !s.Valid {
-		return nil
-	}
-	return json.RawMessage(s.String)
-}
 
 // optional stores an empty text as NULL.
 func optional[T ~string | ~[]byte](s T) sql.NullString {

@@ -79,11 +79,6 @@ func (s *session) exec(ctx context.Context, q query, args ...any) (int64, error)
 	return result.RowsAffected()
 }
 
-func (s *session) later(ctx context.Context, q query, args ...any) error {
-	_, err := s.exec(ctx, q, args...)
-	return err
-}
-
 func (s *session) rows(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
 	rows, err := s.query(ctx, q, args...)
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/text"
@@ -38,11 +39,14 @@ func (o order) by() string {
 
 // A cursor of an order other than the first names it, so that a page of another
 // order is not continued with it.
-func sortedCursor(s ktrdr.Sort, us int64, id string) string {
-	if s == "" || s == ktrdr.Newest {
-		return placeCursor(us, id)
+func sortedCursor(s ktrdr.Sort, created, ended time.Time, id string) string {
+	switch s {
+	case "", ktrdr.Newest:
+		return placeCursor(micros(created), id)
+	case ktrdr.Ended:
+		created = ended
 	}
-	return placeCursor(us, id+" "+string(s))
+	return placeCursor(micros(created), id+" "+string(s))
 }
 
 func parseSorted(s ktrdr.Sort, cursor string) (us int64, id string, err error) {

@@ -33,10 +33,11 @@ func treatQuery(where string, n int) query {
 
 // treat calls do, in a transaction that holds their trees, for every batch of
 // operations that satisfy where, and adds what it did to r.
-func (s *Store) treat(ctx context.Context, where string, args []any, r *ktrdr.Recovered,
+func (s *Store) treat(ctx context.Context, where func(from int) (string, []any), r *ktrdr.Recovered,
 	do func(t *tx, all []found) (ktrdr.Recovered, error),
 ) error {
-	text := treatQuery(where, len(args))
+	condition, args := where(1)
+	text := treatQuery(condition, len(args))
 	for after := ktrdr.OperationID(""); ; {
 		all, err := readAll(ctx, s, scanFound, text, append(slices.Clone(args), after)...)
 		if err != nil || len(all) == 0 {
@@ -44,13 +45,7 @@ func (s *Store) treat(ctx context.Context, where string, args []any, r *ktrdr.Re
 		}
 		var part ktrdr.Recovered
 		err = s.write(ctx, normal, func(t *tx) (err error) {
-			roots := make([]ktrdr.OperationID, len(all))
-			for i, f := range all {
-				roots[i] = f.root
-			}
-			if err := s.lockTrees(ctx, t, roots); err != nil {
-				return err
-			}
+			s.lockTrees(ctx, t, fieldOf(all, func(f found) ktrdr.OperationID { return f.root }))
 			t.wakeWorkers()
 			part, err = do(t, all)
 			return err
@@ -74,13 +69,9 @@ func update(ctx context.Context, t *tx, set string, args []any, where func(from 
 	if len(all) == 0 {
 		return nil, nil
 	}
-	claims := make([]ktrdr.Claimed, len(all))
-	for i, f := range all {
-		claims[i] = f.Claimed
-	}
 	condition, more := where(len(args) + 1)
 	args = slices.Concat(args, more)
-	values, pairs := epochs(len(args)+1, claims)
+	values, pairs := epochs(len(args)+1, fieldOf(all, func(f found) ktrdr.Claimed { return f.Claimed }))
 	text := set + condition + ` AND (id, epoch) IN (` + values + `) RETURNING {operation}`
 	rows, err := collect(ctx, t, scanOperation, query(text), slices.Concat(args, pairs)...)
 	slices.SortFunc(rows, func(a, b operationRow) int { return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.ID, b.ID)) })
@@ -114,8 +105,7 @@ func (s *Store) recoverHeld(ctx context.Context, b ktrdr.Backend, p ktrdr.Recove
 			SELECT 1 FROM backends WHERE incarnation = operations.held_by AND seen_at > {now} - $%d)`, from, isLive, from+1),
 			[]any{b.Incarnation, silence.Microseconds()}
 	}
-	where, args := abandoned(1)
-	return s.treat(ctx, where, args, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
+	return s.treat(ctx, abandoned, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
 		var resume, fail []found
 		for _, f := range all {
 			if !p.FailLocal && s.restartsInChild(f.kind) {
@@ -152,8 +142,7 @@ func (s *Store) recoverHeld(ctx context.Context, b ktrdr.Backend, p ktrdr.Recove
 // is asked about it: they are all to be resumed by hand.
 func (s *Store) failParents(ctx context.Context, r *ktrdr.Recovered) error {
 	parents := func(int) (string, []any) { return `has_plan = 1 AND is_backend_local = 1 AND ` + isLive, nil }
-	where, args := parents(1)
-	return s.treat(ctx, where, args, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
+	return s.treat(ctx, parents, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
 		var part ktrdr.Recovered
 		lost, err := update(ctx, t, loseHolder, loseHolderArgs, parents, all)
 		for _, op := range lost {
@@ -173,8 +162,7 @@ func (s *Store) reconcile(ctx context.Context, p ktrdr.RecoveryPolicy, alone boo
 			AND ($%d = 1 OR COALESCE(heartbeat_at, claimed_at) <= {now} - $%d)`, isLive, from, from+1),
 			[]any{bit(alone), p.Late.Microseconds()}
 	}
-	where, args := unheard(1)
-	return s.treat(ctx, where, args, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
+	return s.treat(ctx, unheard, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
 		var part ktrdr.Recovered
 		moved, err := update(ctx, t, `UPDATE operations SET status = 'PENDING_RECONCILIATION' WHERE `, nil, unheard, all)
 		for _, op := range moved {

@@ -114,16 +114,14 @@ func putThread(ctx context.Context, t *tx, d thread.ParsedPut, own map[string]kt
 	if err := expectLatest(ctx, t, d); err != nil {
 		return err
 	}
-	if err := insertValues(ctx, t, d, own); err != nil {
-		return err
-	}
+	insertValues(ctx, t, d, own)
 	all, left := thread.InheritSlots(d, own, parent)
 	if err := adopt(ctx, t, d, all, left); err != nil {
 		return err
 	}
-	_, err = t.exec(ctx, upsertThreadCheckpoint, d.Ref.Tenant, d.Ref.Thread, d.Ref.NS, d.Ref.Checkpoint, d.Parent,
+	t.later(ctx, upsertThreadCheckpoint, d.Ref.Tenant, d.Ref.Thread, d.Ref.NS, d.Ref.Checkpoint, d.Parent,
 		d.Format, sql.NullString{String: d.Run, Valid: d.HasRun}, encodeSlots(all), optional(p.Metadata), string(p.Checkpoint))
-	return err
+	return nil
 }
 
 // enterThread locks the thread, making it when it is new, and returns the
@@ -208,11 +206,8 @@ func (s threads) PutWrites(ctx context.Context, w thread.Writes) error {
 			return err
 		}
 		for _, one := range w.Writes {
-			_, err := t.exec(ctx, insertWrite, w.Tenant, w.Thread, w.NS, w.Checkpoint, w.Task, one.Idx, w.TaskPath,
+			t.later(ctx, insertWrite, w.Tenant, w.Thread, w.NS, w.Checkpoint, w.Task, one.Idx, w.TaskPath,
 				one.Channel, one.Value.Type, notNil(one.Value.Bytes))
-			if err != nil {
-				return err
-			}
 		}
 		return nil
 	})

@@ -49,12 +49,8 @@ func (s threads) CopyThread(ctx context.Context, tenant, src, dst string) error 
 		return s.copyOperation(ctx, src, dst)
 	}
 	return s.store.write(ctx, normal, func(t *tx) error {
-		if _, err := t.exec(ctx, openCopy, tenant, src, dst); err != nil {
-			return err
-		}
-		if _, err := firstColumn(ctx, t, lockBoth, tenant, src, dst); err != nil {
-			return err
-		}
+		t.later(ctx, openCopy, tenant, src, dst)
+		t.later(ctx, lockBoth, tenant, src, dst)
 		held, _, err := lockLease(ctx, t, tenant, dst)
 		if err == nil {
 			err = thread.CheckLease(dst, nil, held)
@@ -63,9 +59,7 @@ func (s threads) CopyThread(ctx context.Context, tenant, src, dst string) error 
 			return err
 		}
 		for _, q := range []query{copyValues, copyPoints, copyWrites} {
-			if _, err := t.exec(ctx, q, tenant, src, dst); err != nil {
-				return err
-			}
+			t.later(ctx, q, tenant, src, dst)
 		}
 		return nil
 	})

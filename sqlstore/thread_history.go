@@ -93,10 +93,7 @@ func historyOf(ctx context.Context, r queryer, ref thread.Ref, channels []string
 	walk := thread.NewHistoryWalk(channels)
 	seeds := make(map[*thread.Value]seenValue) // found on the way, read when all are known
 	err = climb(ctx, r, ref.Tenant, target, func(some []point) (bool, error) {
-		ids := make([]string, len(some))
-		for i, p := range some {
-			ids[i] = p.id
-		}
+		ids := fieldOf(some, func(p point) string { return p.id })
 		writes := make(map[at][]thread.PendingWrite)
 		if err := readWrites(ctx, r, replayWrites, ref.Tenant, target.space(), ids, writes); err != nil {
 			return false, err

@@ -38,12 +38,12 @@ const (
 
 // scanLease reads liveLease, and before it what else the row has.
 func scanLease(row scanner, before ...any) (thread.Lease, error) {
-	var token, until sql.NullInt64
-	var holder sql.NullString
-	if err := row.Scan(append(before, &token, &holder, &until)...); err != nil || !token.Valid {
+	var l thread.Lease
+	err := row.Scan(append(before, (*nullInt)(&l.Token), (*nullText)(&l.Holder), (*moment)(&l.Expires))...)
+	if err != nil || l.Token == 0 {
 		return thread.Lease{}, err
 	}
-	return thread.Lease{Token: token.Int64, Holder: holder.String, Expires: instant(until.Int64)}, nil
+	return l, nil
 }
 
 // lockLease locks a thread and returns its live lease; false when there is no
@@ -56,9 +56,7 @@ func lockLease(ctx context.Context, t *tx, tenant, threadID string) (held thread
 func lockForWrite(ctx context.Context, t *tx, tenant, threadID string, given *thread.LeaseToken) error {
 	held, known, err := lockLease(ctx, t, tenant, threadID)
 	if err == nil && !known { // another client may lease it at this moment, so it is read again
-		if _, err := t.exec(ctx, openThread, tenant, threadID); err != nil {
-			return err
-		}
+		t.later(ctx, openThread, tenant, threadID)
 		held, _, err = lockLease(ctx, t, tenant, threadID)
 	}
 	if err != nil {

@@ -47,8 +47,8 @@ func pruneSpace(ctx context.Context, t *tx, ref thread.Ref) (done bool, err erro
 		if err != nil {
 			return false, err
 		}
-		if err := deletePoints(ctx, t, ref, gone); err != nil || len(gone) == removeAtOnce {
-			return false, err
+		if deletePoints(ctx, t, ref, gone); len(gone) == removeAtOnce {
+			return false, nil
 		}
 	}
 	return trimValues(ctx, t, ref)
@@ -78,7 +78,7 @@ func someOlder(ctx context.Context, q queryer, older query, ref thread.Ref, late
 }
 
 // deletePoints deletes checkpoints of a namespace with their writes.
-func deletePoints(ctx context.Context, t *tx, ref thread.Ref, ids []string) error {
+func deletePoints(ctx context.Context, t *tx, ref thread.Ref, ids []string) {
 	for some := range slices.Chunk(ids, keysAtOnce) {
 		list, args := padded(4, some, func(id string) any { return id })
 		args = slices.Concat([]any{ref.Tenant, ref.Thread, ref.NS}, args)
@@ -86,12 +86,9 @@ func deletePoints(ctx context.Context, t *tx, ref thread.Ref, ids []string) erro
 			`DELETE FROM checkpoints WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND id IN (` + list + `)`,
 			`DELETE FROM checkpoint_writes WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND checkpoint_id IN (` + list + `)`,
 		} {
-			if _, err := t.exec(ctx, query(text), args...); err != nil {
-				return err
-			}
+			t.later(ctx, query(text), args...)
 		}
 	}
-	return nil
 }
 
 // trimAtMost is how many checkpoints of a namespace are searched for values that no
@@ -137,11 +134,8 @@ func trimValues(ctx context.Context, t *tx, ref thread.Ref) (done bool, err erro
 		return false, err
 	}
 	for _, v := range values {
-		if held[v] {
-			continue
-		}
-		if _, err := t.exec(ctx, deleteOneValue, ref.Tenant, ref.Thread, ref.NS, v.channel, v.version, v.hash[:]); err != nil {
-			return false, err
+		if !held[v] {
+			t.later(ctx, deleteOneValue, ref.Tenant, ref.Thread, ref.NS, v.channel, v.version, v.hash[:])
 		}
 	}
 	return len(values) < most, nil
@@ -174,9 +168,7 @@ func (s threads) deleteRun(ctx context.Context, tenant, run string) error {
 			return err
 		}
 		err = s.untilDone(ctx, func(t *tx) (bool, error) {
-			if _, err := firstColumn(ctx, t, touchThread, tenant, ref.Thread); err != nil {
-				return false, err
-			}
+			t.later(ctx, touchThread, tenant, ref.Thread)
 			return trimValues(ctx, t, ref)
 		})
 		if err != nil {
@@ -198,12 +190,11 @@ func deleteSomeOfRun(ctx context.Context, t *tx, tenant, run string) (ref thread
 	if err := t.row(ctx, selectRunSpace, tenant, run).Scan(&ref.Thread, &ref.NS); err != nil {
 		return ref, false, ifNoRow(err, nil)
 	}
-	if _, err := firstColumn(ctx, t, touchThread, tenant, ref.Thread); err != nil {
-		return ref, false, err
-	}
+	t.later(ctx, touchThread, tenant, ref.Thread)
 	gone, err := firstColumn(ctx, t, selectRunIDs, tenant, run, ref.Thread, ref.NS, removeAtOnce)
 	if err != nil {
 		return ref, false, err
 	}
-	return ref, true, deletePoints(ctx, t, ref, gone)
+	deletePoints(ctx, t, ref, gone)
+	return ref, true, nil
 }

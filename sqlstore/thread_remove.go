@@ -68,17 +68,15 @@ var threadTables = []struct {
 // removeThread deletes at most that number of rows of a thread, in each namespace
 // the oldest checkpoints first, and returns how many; fewer than most means all.
 func removeThread(ctx context.Context, t *tx, tenant, threadID string, most int64) (removed int64, err error) {
-	if _, err := firstColumn(ctx, t, touchThread, tenant, threadID); err != nil {
-		return 0, err
-	}
+	t.later(ctx, touchThread, tenant, threadID)
 	for _, table := range threadTables {
 		n, err := removeFrom(ctx, t, table.name, table.key, tenant, threadID, most-removed)
 		if removed += n; err != nil || removed == most {
 			return removed, err
 		}
 	}
-	_, err = t.exec(ctx, deleteThreadRow, tenant, threadID)
-	return removed, err
+	t.later(ctx, deleteThreadRow, tenant, threadID)
+	return removed, nil
 }
 
 // removeFrom deletes the first rows of a thread from one table: up to the last

@@ -32,10 +32,7 @@ type valueAt struct {
 const valuesAtOnce = 16
 
 // insertValues stores what the put brought.
-func insertValues(ctx context.Context, t *tx, d thread.ParsedPut, own map[string]ktrdr.Hash) error {
-	if len(own) == 0 {
-		return nil
-	}
+func insertValues(ctx context.Context, t *tx, d thread.ParsedPut, own map[string]ktrdr.Hash) {
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(own)), valuesAtOnce) {
 		args := make([]any, 0, 3+5*len(some))
 		args = append(args, d.Ref.Tenant, d.Ref.Thread, d.Ref.NS)
@@ -43,11 +40,8 @@ func insertValues(ctx context.Context, t *tx, d thread.ParsedPut, own map[string
 			h, c := own[channel], d.Channels[channel]
 			args = append(args, channel, c.Version, h[:], c.Value.Type, notNil(c.Value.Bytes))
 		}
-		if _, err := t.exec(ctx, insertSeen[len(some)], args...); err != nil {
-			return err
-		}
+		t.later(ctx, insertSeen[len(some)], args...)
 	}
-	return nil
 }
 
 // insertSeen holds the text for each number of values.

@@ -22,21 +22,18 @@ const (
 
 // lockTree keeps everybody else from changing the tree of id until the
 // transaction ends. A missing operation locks nothing.
-func (s *Store) lockTree(ctx context.Context, t *tx, id ktrdr.OperationID) error {
-	if !s.isPostgres() {
-		return nil // the transaction has the whole file
+func (s *Store) lockTree(ctx context.Context, t *tx, id ktrdr.OperationID) {
+	if s.isPostgres() { // on SQLite the transaction has the whole file
+		t.later(ctx, lockRoot, id)
 	}
-	return t.later(ctx, lockRoot, id)
 }
 
 // lockTrees is lockTree for several roots.
-func (s *Store) lockTrees(ctx context.Context, t *tx, roots []ktrdr.OperationID) error {
-	if !s.isPostgres() {
-		return nil
+func (s *Store) lockTrees(ctx context.Context, t *tx, roots []ktrdr.OperationID) {
+	if s.isPostgres() {
+		values, args := rowsOf(1, distinct(roots), []string{"TEXT"}, func(id ktrdr.OperationID) []any { return []any{id} })
+		t.later(ctx, query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
 	}
-	values, args := rowsOf(1, distinct(roots), []string{"TEXT"}, func(id ktrdr.OperationID) []any { return []any{id} })
-	_, err := collect(ctx, t, scanValue[ktrdr.OperationID], query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
-	return err
 }
 
 // closed says whether the operation is cancelled, being cancelled or only
@@ -80,12 +77,7 @@ func cancelFrom(ctx context.Context, t *tx, id ktrdr.OperationID, belowOnly bool
 		return nil, nil, err
 	}
 	t.wakeWorkers()
-	slices.SortFunc(reached, func(a, b operationRow) int {
-		if a.depth != b.depth {
-			return b.depth - a.depth
-		}
-		return cmp.Compare(a.ID, b.ID)
-	})
+	slices.SortFunc(reached, func(a, b operationRow) int { return cmp.Or(cmp.Compare(b.depth, a.depth), cmp.Compare(a.ID, b.ID)) })
 	var asks []ask
 	for _, op := range reached {
 		switch {
@@ -107,9 +99,7 @@ func (s *Store) Cancel(ctx context.Context, id ktrdr.OperationID, reason string)
 	var op operationRow
 	var reached []operationRow
 	err := s.write(ctx, normal, func(t *tx) error {
-		if err := s.lockTree(ctx, t, id); err != nil {
-			return err
-		}
+		s.lockTree(ctx, t, id)
 		target, err := load(ctx, t, id)
 		if err != nil {
 			return err
@@ -130,10 +120,7 @@ func (s *Store) Cancel(ctx context.Context, id ktrdr.OperationID, reason string)
 	if err != nil {
 		return ktrdr.Operation{}, nil, err
 	}
-	ids := make([]ktrdr.OperationID, len(reached))
-	for i, op := range reached {
-		ids[i] = op.ID
-	}
+	ids := fieldOf(reached, func(op operationRow) ktrdr.OperationID { return op.ID })
 	slices.Reverse(ids) // from the top
 	return op.Operation, ids, nil
 }

@@ -1,9 +1,7 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
 	"encoding/base64"
 	"fmt"
 	"strconv"
@@ -37,13 +35,6 @@ var scanTrial = fields(func(t *ktrdr.Trial) []any {
 	}
 })
 
-func optionalBool(x sql.NullBool) *bool {
-	if !x.Valid {
-		return nil
-	}
-	return &x.Bool
-}
-
 // optionalBit is how a truth that may not be known is stored.
 func optionalBit(x *bool) any {
 	if x == nil {
@@ -53,28 +44,25 @@ func optionalBit(x *bool) any {
 }
 
 // Trials implements ktrdr.Markets.
-func (s *Store) Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage, error) {
-	q.Limit = cmp.Or(q.Limit, defaultPage)
-	if err := checkLimit(q.Limit); err != nil {
-		return ktrdr.TrialPage{}, err
+func (s *Store) Trials(ctx context.Context, q ktrdr.TrialQuery) (page ktrdr.TrialPage, err error) {
+	if err := checkLimit(&q.Limit); err != nil {
+		return page, err
 	}
 	if err := checkTrialQuery(q); err != nil {
-		return ktrdr.TrialPage{}, err
+		return page, err
 	}
 	if q.ByScore {
-		best, err := s.bestTrials(ctx, q)
-		return ktrdr.TrialPage{Trials: best}, err
+		page.Trials, err = s.bestTrials(ctx, q)
+		return page, err
 	}
 	text, args, err := trialsQuery(q)
 	if err != nil {
-		return ktrdr.TrialPage{}, err
+		return page, err
 	}
 	found, err := readAll(ctx, s, scanTrial, text, args...)
-	page := ktrdr.TrialPage{}
-	var last *ktrdr.Trial
-	if page.Trials, last = pageOf(found, q.Limit); last != nil {
-		page.Next = placeCursor(micros(last.CreatedAt), last.Market+" "+last.Key)
-	}
+	page.Trials, page.Next = pageOf(found, q.Limit, func(t ktrdr.Trial) string {
+		return placeCursor(micros(t.CreatedAt), t.Market+" "+t.Key)
+	})
 	return page, err
 }
 

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"sync/atomic"
@@ -30,20 +31,52 @@ type queryer interface {
 	rows(ctx context.Context, q query, args ...any) (*sql.Rows, error)
 }
 
-// execer is a queryer that also writes. Later is exec for a statement that must
-// not be refused and whose answer is not needed: PostgreSQL is sent it with the
-// next statement that needs an answer, or with COMMIT, and so may tell of its
-// error only there.
+// execer is a queryer that also writes. Later is exec for a statement whose answer
+// is not needed: PostgreSQL is sent it with the next statement that needs an answer,
+// or with COMMIT, and so may tell of its error only there.
 type execer interface {
 	queryer
 	exec(ctx context.Context, q query, args ...any) (affected int64, err error)
 	later(ctx context.Context, q query, args ...any) error
 }
 
-// tx is one write transaction, or one caller's part of a group's.
+// tx is one write transaction, or one caller's part of a group's. What has failed
+// stays failed: no statement is run after it, and nothing is committed.
 type tx struct {
 	execer
-	woken audience
+	woken  audience
+	failed error
+}
+
+func (t *tx) fail(err error) { t.failed = cmp.Or(t.failed, err) }
+
+// later runs a statement that must not be refused. Its error is that of the
+// transaction.
+func (t *tx) later(ctx context.Context, q query, args ...any) {
+	if t.failed == nil {
+		t.fail(t.execer.later(ctx, q, args...))
+	}
+}
+
+func (t *tx) exec(ctx context.Context, q query, args ...any) (affected int64, err error) {
+	if t.failed != nil {
+		return 0, t.failed
+	}
+	return t.execer.exec(ctx, q, args...)
+}
+
+func (t *tx) row(ctx context.Context, q query, args ...any) scanner {
+	if t.failed != nil {
+		return failed{t.failed}
+	}
+	return t.execer.row(ctx, q, args...)
+}
+
+func (t *tx) rows(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
+	if t.failed != nil {
+		return nil, t.failed
+	}
+	return t.execer.rows(ctx, q, args...)
 }
 
 // wake makes the commit of this transaction close the Changed channel, here

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -40,8 +39,7 @@ func seen(ctx context.Context, t *tx, id ktrdr.WorkerID, heldBy ktrdr.Incarnatio
 // refuseOthers refuses one who speaks under the id of a worker that lives
 // elsewhere: CodeForbidden.
 func refuseOthers(ctx context.Context, t *tx, id ktrdr.WorkerID, heldBy ktrdr.Incarnation) error {
-	var others int
-	if err := t.row(ctx, othersWorker, id, heldBy).Scan(&others); err != nil || others == 0 {
+	if others, err := scanValue[int](t.row(ctx, othersWorker, id, heldBy)); err != nil || others == 0 {
 		return err
 	}
 	return elsewhere(id)
@@ -81,7 +79,8 @@ func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr
 			}
 			return err
 		}
-		return insertEvent(ctx, t, "", ktrdr.EventWorkerRegistered, 0, workerEvent{w.ID, w.Name, w.HeldBy, w.Host, w.PID, w.Types, w.Slots})
+		insertEvent(ctx, t, "", ktrdr.EventWorkerRegistered, 0, workerEvent{w.ID, w.Name, w.HeldBy, w.Host, w.PID, w.Types, w.Slots})
+		return nil
 	})
 }
 
@@ -91,12 +90,10 @@ func (s *Store) RemoveWorker(ctx context.Context, id ktrdr.WorkerID, heldBy ktrd
 		return nil // no such worker can be known
 	}
 	return s.write(ctx, normal, func(t *tx) error {
-		removed, err := collect(ctx, t, scanWorkerEvent, deleteWorker, id, heldBy)
-		if err != nil || len(removed) > 0 {
-			return errors.Join(err, tellWorkers(ctx, t, ktrdr.EventWorkerLeft, removed))
+		if removed, err := tell(ctx, t, ktrdr.EventWorkerLeft, scanWorkerEvent, deleteWorker, id, heldBy); err != nil || removed > 0 {
+			return err
 		}
-		var left int
-		if err := t.row(ctx, countWorker, id).Scan(&left); err != nil || left == 0 {
+		if left, err := scanValue[int](t.row(ctx, countWorker, id)); err != nil || left == 0 {
 			return err
 		}
 		return ktrdr.Errorf(ktrdr.CodeForbidden, "worker %s lives elsewhere: inside a backend, with which it leaves, or outside this one", id)

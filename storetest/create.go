@@ -241,6 +241,10 @@ var lists = map[string]func(*lab){
 			"parent":        {ktrdr.OperationQuery{Parent: top.ID}, []ktrdr.OperationID{child.ID}},
 			"roots":         {ktrdr.OperationQuery{Roots: true}, []ktrdr.OperationID{top.ID, failed.ID, resumable.ID, done.ID}},
 			"roots, active": {ktrdr.OperationQuery{Roots: true, ActiveOnly: true}, []ktrdr.OperationID{top.ID}},
+			"an id":         {ktrdr.OperationQuery{Search: strings.ToUpper(string(done.ID))}, []ktrdr.OperationID{done.ID}},
+			"part of an id": {ktrdr.OperationQuery{Search: string(done.ID[5:])}, []ktrdr.OperationID{done.ID}},
+			"a pattern":     {ktrdr.OperationQuery{Search: "op%"}, nil},
+			"a wildcard":    {ktrdr.OperationQuery{Search: strings.Replace(string(done.ID), "op_", "_p_", 1)}, nil},
 			"none":          {ktrdr.OperationQuery{Parent: done.ID}, nil},
 		} {
 			same(l, name, slices.Sorted(slices.Values(l.list(c.q))), slices.Sorted(slices.Values(c.want)))

@@ -42,24 +42,21 @@ func (s *Strategy) Cost(bars int) Cost {
 	stride := float64((len(columns) + 15) / 16 * 16)
 	c.Memory = int64(float64(n*held) + float64(rows*(float64(4*stride)+64)) + float64(16*float64(c.Weights)))
 
-	// Forward and backward are three multiplications and additions a weight,
-	// for every bar of a window.
+	// Forward and backward are three multiplications and additions a weight, for every bar of a window.
 	flops := rows * s.Training.Split.Train * float64(s.Training.Epochs) * float64(s.Model.Window()) * 6 * float64(c.Weights)
 	ns := float64(rows*(perBar+float64(rowNanoseconds*stride)+labelNanoseconds)) + float64(flops/flopsPerSecond*1e9)
 	c.CPU = time.Duration(min(ns, 1e18))
 	return c
 }
 
-// What one strategy may take, on the number of bars it is judged by when its
-// data are not available yet.
+// What one strategy may take, on the number of bars it is judged by when its data are not available yet.
 const (
 	nominalBars = 100_000
 	maxMemory   = 16 << 30
 	maxCPU      = 14 * 24 * time.Hour
 )
 
-// Check refuses a cost above the limits; a limit of 0 is none. The error says
-// what is too much.
+// Check refuses a cost above the limits; a limit of 0 is none. The error says what is too much.
 func (c Cost) Check(memory int64, cpu time.Duration) error {
 	if memory > 0 && c.Memory > memory {
 		return fmt.Errorf("training would take about %d MB of memory; at most %d MB are allowed: use fewer inputs or less data", c.Memory>>20,

@@ -17,8 +17,7 @@ type Column struct {
 	Normalization Normalization
 }
 
-// Columns lists the features in their order: that of nn_inputs, in each by
-// timeframe, in each by membership.
+// Columns lists the features in their order: that of nn_inputs, in each by timeframe, in each by membership.
 func (s *Strategy) Columns() []Column {
 	var out []Column
 	for _, in := range s.Inputs {

@@ -77,8 +77,7 @@ func (d *Deployment) grammar() fields {
 	}
 }
 
-// oneOrMany is a mapping that names one thing or a list of them, and says
-// which in its mode.
+// oneOrMany is a mapping that names one thing or a list of them, and says which in its mode.
 type oneOrMany[T ~string] struct {
 	into  *[]T
 	one   string   // key of the single one

@@ -16,8 +16,7 @@ const (
 	maxInputs     = 256
 )
 
-// named reads a mapping whose keys are names of the author's own, and calls
-// each with every one of them.
+// named reads a mapping whose keys are names of the author's own, and calls each with every one of them.
 func (r *reader) named(n node, what string, most int, each func(pair)) {
 	pairs, ok := r.mapping(n)
 	if !ok {
@@ -122,8 +121,7 @@ func readSettings(r *reader, def indicator.Definition, pairs []pair, at node) in
 	return args
 }
 
-// wordOf is the text of a value that is a word and not a number: a choice, or
-// true and false.
+// wordOf is the text of a value that is a word and not a number: a choice, or true and false.
 func wordOf(n ast.Node) (string, bool) {
 	switch v := n.(type) {
 	case *ast.BoolNode:

@@ -1,7 +1,6 @@
 package strategy
 
-// Bounds of a network. maxWeights is four million: what is larger has no place
-// in a night of many.
+// Bounds of a network. maxWeights is four million: what is larger has no place in a night of many.
 const (
 	maxLayers  = 16
 	maxWidth   = 1024

@@ -148,8 +148,7 @@ func (s volatility) read(r *reader, n node) {
 func (s volatility) tree() any       { return volatilityNames[*s.into] }
 func (s volatility) schema() *schema { return &schema{Enum: volatilityNames} }
 
-// cusum is one of the two numbers of the event filter, which is there once
-// either is given.
+// cusum is one of the two numbers of the event filter, which is there once either is given.
 type cusum struct {
 	barrier *label.TripleBarrier
 	part    func(*label.CUSUM) *float64

@@ -46,8 +46,7 @@ func (m Model) Window() int {
 	return 1
 }
 
-// Weights counts the parameters of the network with a number of inputs and
-// outputs.
+// Weights counts the parameters of the network with a number of inputs and outputs.
 func (m Model) Weights(inputs, outputs int) int {
 	n, in := 0, inputs
 	gates := map[ModelType]int{LSTM: 4, GRU: 3}[m.Type]
@@ -80,8 +79,7 @@ type Decisions struct {
 	Cost       CostModel     // regression
 }
 
-// CostModel turns an expected return into a signal: buy above RoundTrip ×
-// MinEdge, sell below its negative.
+// CostModel turns an expected return into a signal: buy above RoundTrip × MinEdge, sell below its negative.
 type CostModel struct {
 	RoundTrip float64
 	MinEdge   float64

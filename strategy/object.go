@@ -51,8 +51,7 @@ func (f fields) read(r *reader, n node) {
 	f.readPairs(r, n, pairs, func(string) string { return "" })
 }
 
-// readPairs reads the pairs of a mapping. elsewhere may say where a key that
-// is not known here belongs.
+// readPairs reads the pairs of a mapping. elsewhere may say where a key that is not known here belongs.
 func (f fields) readPairs(r *reader, n node, pairs []pair, elsewhere func(key string) string) {
 	for _, p := range pairs {
 		x, known := f.find(p.key)
@@ -113,8 +112,7 @@ func (f fields) schema() *schema {
 	return out
 }
 
-// variant is a mapping in which one key (the tag) decides which others there
-// are.
+// variant is a mapping in which one key (the tag) decides which others there are.
 type variant[T ~string] struct {
 	tag   string
 	into  *T

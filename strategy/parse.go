@@ -9,9 +9,8 @@ import (
 // limits of a file: a strategy of a hundred indicators has some 5,000 tokens.
 var limits = yamldoc.Limits{What: "a strategy", Bytes: 256 << 10, Tokens: 20_000, Depth: 16}
 
-// Parse reads a strategy in YAML. name is the file's name, for messages. When
-// something is wrong the error is a Problems with all of it; warnings come in
-// either case.
+// Parse reads a strategy in YAML. name is the file's name, for messages. When something
+// is wrong the error is a Problems with all of it; warnings come in either case.
 func Parse(src []byte, name string) (*Strategy, []Warning, error) {
 	r := &reader{file: name, keys: map[string]yamldoc.Position{}}
 	s := new(Strategy)

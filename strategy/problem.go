@@ -33,8 +33,7 @@ type Warning Problem
 // String reads as compilers write it.
 func (w Warning) String() string { return Problem(w).String() }
 
-// MaxProblems is how many are told at once: who has more than that to mend
-// will ask again.
+// MaxProblems is how many are told at once: who has more than that to mend will ask again.
 const MaxProblems = 20
 
 // Problems is the error of a strategy that is not valid: all that is wrong

@@ -180,8 +180,7 @@ func (s *Strategy) resolveRef(r *reader, ref *Ref, path string, used []bool) {
 	}
 }
 
-// checkHistory warns when decisions would be asked for before there are
-// values.
+// checkHistory warns when decisions would be asked for before there are values.
 func (s *Strategy) checkHistory(r *reader) {
 	if warm := s.WarmUp(); s.Data.History < warm {
 		r.warnOn("training_data.history_required", "it is %d, and the inputs need about %d bars of %s before they have values", s.Data.History,

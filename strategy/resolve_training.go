@@ -120,8 +120,7 @@ func (t *Training) resolveSplit(r *reader) {
 	const path = "training.data_split"
 	f := &t.Split
 	if !r.given(path + ".test") {
-		// Decimal fractions do not sum up exactly; what is left over is meant
-		// to be one.
+		// Decimal fractions do not sum up exactly; what is left over is meant to be one.
 		f.Test = math.Round((1-f.Train-f.Validation)*1e12)/1e12 + 0
 	}
 	if sum := f.Train + f.Validation + f.Test; f.Test < 0 || math.Abs(sum-1) > 1e-9 {

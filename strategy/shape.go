@@ -215,8 +215,7 @@ func (s list[T]) schema() *schema {
 	return &schema{Type: "array", Items: s.item(&x).schema(), MinItems: s.min, MaxItems: s.max, UniqueItems: s.distinct}
 }
 
-// refused is a key of the grammar that cannot be done here. Silence would be a
-// promise.
+// refused is a key of the grammar that cannot be done here. Silence would be a promise.
 type refused struct{ why string }
 
 func (s refused) read(r *reader, n node) { r.problem(n, "%s", s.why) }

@@ -110,8 +110,7 @@ const (
 	ZScore Normalization = "zscore"
 )
 
-// Input is an entry of nn_inputs: a fuzzy set or a raw indicator, on some
-// timeframes.
+// Input is an entry of nn_inputs: a fuzzy set or a raw indicator, on some timeframes.
 type Input struct {
 	Fuzzy         string // ID of the fuzzy set; empty for a raw input
 	Set           int    // index in Strategy.FuzzySets

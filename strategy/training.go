@@ -14,8 +14,7 @@ const (
 	Context       LabelSource = "context"
 )
 
-// Labels says what the network should have answered. Only the source's own
-// parameters are set.
+// Labels says what the network should have answered. Only the source's own parameters are set.
 type Labels struct {
 	Source        LabelSource
 	Zigzag        label.Zigzag
@@ -55,9 +54,8 @@ func (l Labels) Classes() []string {
 	return label.SignalNames
 }
 
-// Signals says what each class means for a trader: 1 buy, 0 hold, -1 sell. A
-// market that trends up or looks bullish is bought, one that trends down or
-// looks bearish is sold.
+// Signals says what each class means for a trader: 1 buy, 0 hold, -1 sell. A market that
+// trends up or looks bullish is bought, one that trends down or looks bearish is sold.
 func (l Labels) Signals() []int8 {
 	switch l.Source {
 	case ForwardReturn:
@@ -133,8 +131,7 @@ const (
 	ValidationAccuracy Monitor = "val_accuracy"
 )
 
-// EarlyStopping ends training when the validation no longer improves. All but
-// Enabled is zero when it is off.
+// EarlyStopping ends training when the validation no longer improves. All but Enabled is zero when it is off.
 type EarlyStopping struct {
 	Enabled  bool
 	Patience int     // epochs without improvement
@@ -163,8 +160,7 @@ type Training struct {
 	Seed          int     // 0: the seed of the operation
 }
 
-// Fractions divide the samples by time, and sum to 1. Validation and Test may
-// be 0.
+// Fractions divide the samples by time, and sum to 1. Validation and Test may be 0.
 type Fractions struct {
 	Train, Validation, Test float64
 }

@@ -12,17 +12,15 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// YAML writes the strategy with everything spelled out. Parse reads it back to
-// an equal strategy.
+// YAML writes the strategy with everything spelled out. Parse reads it back to an equal strategy.
 func (s *Strategy) YAML() []byte {
 	var b bytes.Buffer
 	writeBlock(&b, s.document(), "")
 	return b.Bytes()
 }
 
-// Hash identifies what the strategy means. Comments, the description, the
-// order of keys where it has no meaning and defaults that are spelled out make
-// no difference.
+// Hash identifies what the strategy means. Comments, the description, the order of
+// keys where it has no meaning and defaults that are spelled out make no difference.
 func (s *Strategy) Hash() [32]byte {
 	meaning := *s
 	meaning.Description = ""
@@ -37,15 +35,13 @@ func (s *Strategy) JSON() []byte {
 	return b.Bytes()
 }
 
-// document is the strategy as it is written. The grammar is bound to a copy:
-// it only reads it.
+// document is the strategy as it is written. The grammar is bound to a copy: it only reads it.
 func (s *Strategy) document() object {
 	c := *s
 	return c.grammar().tree().(object)
 }
 
-// writeBlock writes a mapping, a key a line; what is short and flat goes on
-// the key's line.
+// writeBlock writes a mapping, a key a line; what is short and flat goes on the key's line.
 func writeBlock(b *bytes.Buffer, o object, indent string) {
 	for _, m := range o {
 		b.WriteString(indent + scalar(m.key) + ":")

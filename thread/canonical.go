@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,9 +14,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Canonical writes JSON so that two texts are equal exactly when their values
-// are: keys sorted, no space, numbers by value (1, 1.0 and 10e-1 are one) at
-// any precision.
+// Canonical writes JSON so that two texts are equal exactly when their values are: keys sorted, no
+// space, numbers by value (1, 1.0 and 10e-1 are one) at any precision.
 func Canonical(raw json.RawMessage) (string, error) {
 	if isCanonical(raw) {
 		return string(raw), nil
@@ -64,11 +64,7 @@ func isCanonical(raw []byte) bool {
 func appendCanonical(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
+		keys := slices.Sorted(maps.Keys(v))
 		b = append(b, '{')
 		for i, key := range keys {
 			if i > 0 {
@@ -103,9 +99,8 @@ func appendText(b []byte, s string) []byte {
 	return append(b, text...)
 }
 
-// canonicalNumber writes a JSON number as digits without outer zeros and a
-// power of ten: exact where a float64 is not, and bounded by the length of
-// the text where a big number is not.
+// canonicalNumber writes a JSON number as digits without outer zeros and a power of ten: exact
+// where a float64 is not, and bounded by the length of the text where a big number is not.
 func canonicalNumber(s string) string {
 	sign := ""
 	if rest, negative := strings.CutPrefix(s, "-"); negative {

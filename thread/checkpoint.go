@@ -60,9 +60,8 @@ type PendingWrite struct {
 	Value   Value  `json:"value"`
 }
 
-// Tuple is a checkpoint as it is read back. PendingSends is filled for
-// checkpoints of format v < 4 with a parent: the parent's writes on the
-// __pregel_tasks channel.
+// Tuple is a checkpoint as it is read back. PendingSends is filled for checkpoints of format v < 4
+// with a parent: the parent's writes on the __pregel_tasks channel.
 type Tuple struct {
 	Thread        string           `json:"thread_id"`
 	NS            string           `json:"checkpoint_ns"`
@@ -86,9 +85,8 @@ func (t Tuple) WithDamage(why error) Tuple {
 	return t
 }
 
-// Position is the position of a checkpoint in lists. Lists are in descending order
-// of id, then thread, then namespace. Copied threads have the same ids, so an id
-// alone is not a position.
+// Position is the position of a checkpoint in lists. Lists are in descending order of id, then
+// thread, then namespace. Copied threads have the same ids, so an id alone is not a position.
 type Position struct {
 	Thread string `json:"thread_id"`
 	NS     string `json:"checkpoint_ns"`

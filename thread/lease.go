@@ -14,16 +14,14 @@ import (
 //	 ▲               │ └──lease by the same holder──▶ held, with a new token
 //	 └release/expiry─┘
 //
-// Leases are optional: a thread without a live lease accepts every write. While
-// a lease is live, puts and pending writes must carry its token. An expired token
-// is never accepted again, even when no other holder came: other programs may
-// have written since. A writer that paused for longer than its lease therefore
-// cannot overwrite newer work. Leases expire by the clock of the store.
+// Leases are optional: a thread without a live lease accepts every write. While a lease is live,
+// puts and pending writes must carry its token. An expired token is never accepted again, even when
+// no other holder came: other programs may have written since. A writer that paused for longer than
+// its lease therefore cannot overwrite newer work. Leases expire by the clock of the store.
 //
-// A holder that asks again without a token gets a new token, and the old one is
-// no longer accepted. A restarted program need not wait for its own lease to
-// expire, and an old process of it that still runs cannot write. Deleting the
-// thread ends its lease.
+// A holder that asks again without a token gets a new token, and the old one is no longer accepted.
+// A restarted program need not wait for its own lease to expire, and an old process of it that
+// still runs cannot write. Deleting the thread ends its lease.
 type Lease struct {
 	Token   int64     `json:"token"` // greater than all earlier ones
 	Holder  string    `json:"holder"`
@@ -69,8 +67,7 @@ func LeaseTTL(r LeaseRequest) (time.Duration, error) {
 	return ttl, nil
 }
 
-// LeaseTaken refuses a lease because another holder has one, or had it until
-// this moment.
+// LeaseTaken refuses a lease because another holder has one, or had it until this moment.
 func LeaseTaken(thread string, by Lease) error {
 	if by.Token == 0 {
 		return ktrdr.Errorf(ktrdr.CodeConflict, "thread %q was leased to another holder until now; ask again", thread)

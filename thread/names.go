@@ -46,8 +46,7 @@ func CheckThread(tenant, thread string) error {
 	return cmp.Or(name("tenant", tenant, maxTenant), required("thread_id", thread, maxThread))
 }
 
-// CheckRef refuses a reference that could not be stored; the checkpoint id may
-// be empty.
+// CheckRef refuses a reference that could not be stored; the checkpoint id may be empty.
 func CheckRef(ref Ref) error {
 	return cmp.Or(
 		CheckThread(ref.Tenant, ref.Thread),

@@ -66,8 +66,7 @@ func ParsePut(p Put) (ParsedPut, error) {
 	return d, nil
 }
 
-// readCheckpoint reads id and v of the client's checkpoint and returns its
-// channel_versions.
+// readCheckpoint reads id and v of the client's checkpoint and returns its channel_versions.
 func (d *ParsedPut) readCheckpoint(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	if !utf8.Valid(raw) {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint must be valid UTF-8")
@@ -199,8 +198,7 @@ func (d ParsedPut) NeedsParent() bool {
 	return false
 }
 
-// NeedsSends says whether a tuple of this format includes its parent's writes on
-// SendsChannel.
+// NeedsSends says whether a tuple of this format includes its parent's writes on SendsChannel.
 func NeedsSends(format int, parent string) bool { return format < sendsFormat && parent != "" }
 
 // DeltaChannels names the channels whose value must be rebuilt from the writes on

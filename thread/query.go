@@ -78,8 +78,7 @@ func (f Filter) Match(metadata json.RawMessage) bool {
 	return true
 }
 
-// Run returns the run_id that the filter asks for, if any: a saver may have an
-// index on it.
+// Run returns the run_id that the filter asks for, if any: a saver may have an index on it.
 func (f Filter) Run() (run string, ok bool) {
 	text, ok := f[runKey]
 	if !ok || text == "null" || json.Unmarshal([]byte(text), &run) != nil || name(runKey, run, maxThread) != nil {

@@ -16,18 +16,11 @@ func BacktestConfig(s *strategy.Strategy, o backtest.Overrides) backtest.Config 
 	b := s.Backtest
 	return backtest.Config{
 		InitialCapital: override(b.InitialCapital, o.InitialCapital),
-		Commission:     override(b.Commission, o.Commission),
-		Slippage:       override(b.Slippage, o.Slippage),
-		Spread:         override(b.Spread, o.Spread),
-		SizeMode:       backtest.SizeMode(b.SizeMode),
-		PositionSize:   b.PositionSize,
-		LotSize:        b.LotSize,
-		Leverage:       b.Leverage,
-		StopLoss:       b.StopLoss,
-		TakeProfit:     b.TakeProfit,
-		AllowShort:     s.Decisions.AllowShort,
-		Flip:           b.Flip,
-		MinSeparation:  s.Decisions.Separation,
+		Commission:     override(b.Commission, o.Commission), Slippage: override(b.Slippage, o.Slippage),
+		Spread: override(b.Spread, o.Spread), SizeMode: backtest.SizeMode(b.SizeMode),
+		PositionSize: b.PositionSize, LotSize: b.LotSize, Leverage: b.Leverage, StopLoss: b.StopLoss,
+		TakeProfit: b.TakeProfit, AllowShort: s.Decisions.AllowShort, Flip: b.Flip,
+		MinSeparation: s.Decisions.Separation,
 	}
 }
 
@@ -49,11 +42,10 @@ type Plan struct {
 // ErrNoDecision says that a span has no bar at which the model can decide.
 var ErrNoDecision = errors.New("no bar is left to decide at")
 
-// NewPlan asks a model about the bars of a symbol and prepares the backtest over
-// a span; a bound that is not set is the strategy's. Bars before the span serve
-// as history only, bars that close after it are not looked at, and trading
-// begins at the first bar of which the model can say something. ErrNoDecision where
-// there is no such bar.
+// NewPlan asks a model about the bars of a symbol and prepares the backtest over a span;
+// a bound that is not set is the strategy's. Bars before the span serve as history only,
+// bars that close after it are not looked at, and trading begins at the first bar of
+// which the model can say something. ErrNoDecision where there is no such bar.
 func NewPlan(m *TrainedModel, data Series, span strategy.Span, o backtest.Overrides) (*Plan, error) {
 	if span.Start.IsZero() {
 		span.Start = m.Strategy.Backtest.Span.Start
@@ -90,9 +82,8 @@ func NewPlan(m *TrainedModel, data Series, span strategy.Span, o backtest.Overri
 	return p, nil
 }
 
-// NewPlans prepares one backtest for each symbol, over the same span. Each is an
-// account with the same share of the capital. overrides are those of a symbol; nil
-// means none.
+// NewPlans prepares one backtest for each symbol, over the same span. Each is an account
+// with the same share of the capital. overrides are those of a symbol; nil means none.
 func NewPlans(m *TrainedModel, data []Series, span strategy.Span, overrides func(symbol string) backtest.Overrides) ([]*Plan, error) {
 	plans := make([]*Plan, len(data))
 	for i, d := range data {

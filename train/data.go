@@ -12,8 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// Series is the data of one symbol: its bars, one series for each timeframe of
-// the strategy, in any order.
+// Series is the data of one symbol: its bars, one series for each timeframe of the strategy, in any order.
 type Series struct {
 	Symbol string
 	Bars   []*market.Bars

@@ -1,5 +1,4 @@
-// Package train stands between a strategy with its bars and a network that
-// can be traded:
+// Package train stands between a strategy with its bars and a network that can be traded:
 //
 //	strategy, bars ──Prepare──▶ Dataset ──Start──▶ Run ──Epoch…Epoch──▶ Finish ──▶ Model, Metrics
 //	                              │ Preflight         │      ▲

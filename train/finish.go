@@ -7,10 +7,9 @@ import (
 	"github.com/ktrdr/ktrdr/neural"
 )
 
-// Finish makes the model of a run that is done and judges it on the test part.
-// The model has the weights of the epoch that did best on the validation part;
-// without one, those of the last epoch, and the metrics warn of it. The run
-// stays as it is.
+// Finish makes the model of a run that is done and judges it on the test part. The
+// model has the weights of the epoch that did best on the validation part; without
+// one, those of the last epoch, and the metrics warn of it. The run stays as it is.
 func (r *Run) Finish() (*TrainedModel, metrics.Metrics, error) {
 	if !r.Done() {
 		return nil, metrics.Metrics{}, fmt.Errorf("the training has %d of %d epochs: finish it when it is done",
@@ -59,16 +58,10 @@ func (r *Run) trainingMetrics() metrics.TrainingMetrics {
 		}
 	}
 	t := metrics.TrainingMetrics{
-		EpochsTrained:      r.epoch,
-		FinalTrainLoss:     *lastOf(h.TrainLoss),
-		FinalTrainAccuracy: *lastOf(h.TrainAccuracy),
-		BestTrainAccuracy:  *bestOf(h.TrainAccuracy),
-		FinalValLoss:       lastOf(h.ValLoss),
-		FinalValAccuracy:   lastOf(h.ValAccuracy),
-		BestValAccuracy:    bestOf(h.ValAccuracy),
-		BestEpoch:          r.epoch,
-		StoppedEarly:       r.stopped,
-		History:            h,
+		EpochsTrained: r.epoch, FinalTrainLoss: *lastOf(h.TrainLoss),
+		FinalTrainAccuracy: *lastOf(h.TrainAccuracy), BestTrainAccuracy: *bestOf(h.TrainAccuracy),
+		FinalValLoss: lastOf(h.ValLoss), FinalValAccuracy: lastOf(h.ValAccuracy),
+		BestValAccuracy: bestOf(h.ValAccuracy), BestEpoch: r.epoch, StoppedEarly: r.stopped, History: h,
 	}
 	if r.best.epoch > 0 {
 		t.BestEpoch = r.best.epoch

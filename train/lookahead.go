@@ -216,8 +216,7 @@ func CheckSignals(predict Predictor, data Series, tf market.Timeframe, cuts []in
 	return nil
 }
 
-// differs is the first bar before cut of which two predictions say different
-// things, or -1.
+// differs is the first bar before cut of which two predictions say different things, or -1.
 func (s *Signals) differs(other *Signals, cut int) int {
 	for bar := range cut {
 		if s.Signal[bar] != other.Signal[bar] || !sameBits(s.Answer(bar), other.Answer(bar)) {

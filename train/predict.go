@@ -40,8 +40,7 @@ func Predict(m *TrainedModel, data Series) (*Signals, error) {
 	return PredictLast(m, data, math.MaxInt)
 }
 
-// PredictLast is Predict for the last bars. Those before are read, and have no
-// answer.
+// PredictLast is Predict for the last bars. Those before are read, and have no answer.
 func PredictLast(m *TrainedModel, data Series, last int) (*Signals, error) {
 	s := m.Strategy
 	if err := m.Allows(data.Symbol); err != nil {
@@ -70,9 +69,8 @@ func PredictLast(m *TrainedModel, data Series, last int) (*Signals, error) {
 	return out, nil
 }
 
-// Allows refuses symbols that the strategy's deployment leaves out. The symbols
-// that the model was trained on are those of its data, which a request may have
-// chosen.
+// Allows refuses symbols that the strategy's deployment leaves out. The symbols that
+// the model was trained on are those of its data, which a request may have chosen.
 func (m *TrainedModel) Allows(symbol string) error {
 	if m.Strategy.Deployment.Symbols != strategy.TrainingOnly {
 		return m.Strategy.Allows(symbol, m.Strategy.Data.Base)
@@ -90,8 +88,7 @@ func (m *TrainedModel) Allows(symbol string) error {
 		"deployment.target_symbols", m.Strategy.Name, strings.Join(trained, ", "), symbol)
 }
 
-// asked is how many bars the network is asked about at once. The answers do not
-// depend on it.
+// asked is how many bars the network is asked about at once. The answers do not depend on it.
 const asked = 8192
 
 // ask fills in the answers from a row on, run by run of usable rows.

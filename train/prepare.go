@@ -19,8 +19,7 @@ type Options struct {
 	// bars before its start serve as history.
 	Span strategy.Span
 
-	// Split, if not nil, is where the parts begin, in place of the strategy's
-	// fractions.
+	// Split, if not nil, is where the parts begin, in place of the strategy's fractions.
 	Split *metrics.Split
 }
 

@@ -1,9 +1,11 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
@@ -82,10 +84,7 @@ func Start(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel) (*Ru
 	if err != nil {
 		return nil, fmt.Errorf("training of strategy %s: %w", s.Name, err)
 	}
-	return &Run{
-		ds: ds, strategy: s, seed: seed, trainer: trainer,
-		order: make([]int32, len(ds.Train)),
-	}, nil
+	return &Run{ds: ds, strategy: s, seed: seed, trainer: trainer, order: make([]int32, len(ds.Train))}, nil
 }
 
 // Progress is where a run stands.
@@ -133,11 +132,10 @@ func (r *Run) batches() int {
 	return (len(r.order) + size - 1) / size
 }
 
-// Epoch carries the run to the end of its next epoch, or of the one in which it
-// was stopped. tick, if not nil, is called after every batch and should be
-// quick. When ctx ends, Epoch returns its cause between two batches: the run may
-// be stored there, and go on with another call. Any other error names epoch and
-// batch, and ends the run.
+// Epoch carries the run to the end of its next epoch, or of the one in which it was
+// stopped. tick, if not nil, is called after every batch and should be quick. When ctx
+// ends, Epoch returns its cause between two batches: the run may be stored there, and
+// go on with another call. Any other error names epoch and batch, and ends the run.
 func (r *Run) Epoch(ctx context.Context, tick func(Progress)) error {
 	if r.Done() {
 		return errors.New("the training is done: no epoch is left")
@@ -218,4 +216,61 @@ func (r *Run) close(validation neural.Score) {
 		r.stopped = t.EarlyStopping.Enabled && r.best.waited >= t.EarlyStopping.Patience
 	}
 	r.trainer.EndEpoch(watch)
+}
+
+// best is the epoch that did best on the validation part, and a copy of its
+// weights. Patience is counted beside it: an improvement too small to count for
+// early stopping is still an improvement of the weights.
+type best struct {
+	epoch   int     // from 1; 0 before the first
+	value   float64 // of what is watched; smaller is better
+	weights []neural.Param
+
+	counted float64 // value of the last improvement that counted
+	waited  int     // epochs since
+}
+
+// watched is the value of what the strategy watches, turned so that smaller is better.
+func watched(m strategy.Monitor, v neural.Score) float64 {
+	if m == strategy.ValidationAccuracy {
+		return -accuracy(v.Right, v.Rows)
+	}
+	return v.Loss
+}
+
+// see takes note of an epoch. It copies the weights of net if they are the best so far.
+func (b *best) see(epoch int, value float64, minDelta float64, net *neural.Net) {
+	if b.epoch == 0 || value < b.counted-minDelta {
+		b.counted, b.waited = value, 0
+	} else {
+		b.waited++
+	}
+	if b.epoch == 0 || value < b.value {
+		b.epoch, b.value, b.weights = epoch, value, net.Params()
+	}
+}
+
+func monitor(t strategy.Training) strategy.Monitor {
+	return cmp.Or(t.EarlyStopping.Monitor, strategy.ValidationLoss)
+}
+
+func accuracy(right, rows int) float64 {
+	if rows == 0 {
+		return 0
+	}
+	return float64(right) / float64(rows)
+}
+
+func bestOf(x []float64) *float64 {
+	if len(x) == 0 {
+		return nil
+	}
+	return new(slices.Max(x))
+}
+
+func lastOf(x []float64) *float64 {
+	if len(x) == 0 {
+		return nil
+	}
+	return new(x[len(x)-1])
 }

@@ -24,8 +24,7 @@ func argmax(row []float32) int {
 	return best
 }
 
-// crossEntropy is minus the log of the probability that the outputs give to a
-// class.
+// crossEntropy is minus the log of the probability that the outputs give to a class.
 func crossEntropy(row []float32, class int) float64 {
 	top := float64(slices.Max(row))
 	sum := 0.0
@@ -35,8 +34,7 @@ func crossEntropy(row []float32, class int) float64 {
 	return num.Log(sum) - (float64(row[class]) - top)
 }
 
-// answerShares are the shares of the answers: of each class, or of forecasts
-// above 0 and of the others.
+// answerShares are the shares of the answers: of each class, or of forecasts above 0 and of the others.
 func answerShares(outputs []float32, classes int) []float64 {
 	counts := make([]float64, max(classes, 2))
 	if classes == 0 {
@@ -110,8 +108,7 @@ func (ds *Dataset) trainingMix() (mix []float64, majority int) {
 	return mix, majority
 }
 
-// majority is the share of the class that the test part has most of; 0 for a
-// regression.
+// majority is the share of the class that the test part has most of; 0 for a regression.
 func majority(t *metrics.TestMetrics) float64 {
 	if t.ClassMetrics == nil {
 		return 0
@@ -210,8 +207,7 @@ func scoreRegression(ds *Dataset, rows []int32, outputs []float32, loss neural.L
 	}
 }
 
-// pointLoss is the loss of one forecast with this error, as neural.LossSpec
-// defines it.
+// pointLoss is the loss of one forecast with this error, as neural.LossSpec defines it.
 func pointLoss(l neural.LossSpec, e float64) float64 {
 	if size := math.Abs(e); l.Name == neural.Huber && size > l.Delta {
 		return l.Delta * (size - float64(l.Delta/2))

@@ -99,8 +99,7 @@ func divide(symbols []labelled, s metrics.Split, embargo float64, weight []float
 	return parts
 }
 
-// ending returns the bars of those samples from to to whose label ends before
-// bar limit, and where it ends.
+// ending returns the bars of those samples from to to whose label ends before bar limit, and where it ends.
 func (l labelled) ending(from, to int, limit int32) (row, end []int32) {
 	row, end = make([]int32, 0, to-from), make([]int32, 0, to-from)
 	for i := from; i < to; i++ {

@@ -97,8 +97,7 @@ func (r *source) word() uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-// count reads a number that is not negative and fits the numbers of this
-// program.
+// count reads a number that is not negative and fits the numbers of this program.
 func (r *source) count() int {
 	n := r.word()
 	if n > math.MaxInt32 {

@@ -22,11 +22,10 @@ type Child func(ctx context.Context, stop <-chan struct{}, b Backend) error
 // process. The operation is not to blame.
 var ErrNotStarted = errors.New("the child process could not be started")
 
-// Concluder is a Runner whose last part needs its backend. When its operation
-// runs in a child process, the runner there does the rest, and what it ended
-// with is concluded here: its result and the files of its final checkpoint.
-// Concluded is asked before a child process is started. It returns the result of
-// an operation that an earlier claim has concluded; nil where none has.
+// Concluder is a Runner whose last part needs its backend. When its operation runs in a child
+// process, the runner there does the rest. Its result and the files of its final checkpoint are
+// concluded here. Concluded is asked before a child process is started. It returns the result of an
+// operation that an earlier claim has concluded; nil where none has.
 type Concluder interface {
 	Runner
 	Concluded(ctx context.Context, t *Task) (json.RawMessage, error)
@@ -37,8 +36,7 @@ type Concluder interface {
 // be started: the machine is out of processes or memory.
 const startAgainAfter = 5 * time.Second
 
-// runInChild has a child process run the operation. It returns nil when the
-// claim was lost.
+// runInChild has a child process run the operation. It returns nil when the claim was lost.
 //
 //	backend: job ── relay ◀──── worker protocol ──── child process: worker ── runner
 //	           │      └─ progress, checkpoints, blobs ─▶ engine
@@ -132,9 +130,8 @@ type runnerFunc func(context.Context, *Task) (json.RawMessage, error)
 
 func (f runnerFunc) Run(ctx context.Context, t *Task) (json.RawMessage, error) { return f(ctx, t) }
 
-// relay is the backend that a child process sees: one operation, claimed
-// before, and the engine for all that is written about it. It keeps what ends
-// the claim for the job.
+// relay is the backend that a child process sees: one operation, claimed before, and the engine for
+// all that is written about it. It keeps what ends the claim for the job.
 type relay struct {
 	j    *job
 	stop context.Context // of the job: what ends it is told to the child
@@ -164,8 +161,7 @@ func (r *relay) Register(_ context.Context, in ktrdr.Registration) (ktrdr.Regist
 // Unregister has nothing to forget: the child was no worker of the store's.
 func (r *relay) Unregister(context.Context, ktrdr.WorkerID) error { return nil }
 
-// Heartbeat takes over how far the child is; the job's own heartbeat tells the
-// store.
+// Heartbeat takes over how far the child is; the job's own heartbeat tells the store.
 func (r *relay) Heartbeat(_ context.Context, h ktrdr.Heartbeat) (ktrdr.Orders, error) {
 	for _, c := range h.Running {
 		if r.own(c.Operation, c.Epoch) == nil {

@@ -12,11 +12,10 @@ import (
 	"github.com/ktrdr/ktrdr/fault"
 )
 
-// deliver makes e durable before it returns nil: acknowledged by the backend,
-// or in the spool when the backend is away or something of the same claim is
-// already waiting there. A spool that cannot be written keeps it in memory and
-// says so: that is all that is left to do. Without a spool it tries until ctx ends. A stale or
-// refused write is returned as the backend's error.
+// deliver makes e durable before it returns nil: acknowledged by the backend, or in the spool when
+// the backend is away or something of the same claim is already waiting there. A spool that cannot
+// be written keeps it in memory and says so: that is all that is left to do. Without a spool it
+// tries until ctx ends. A stale or refused write is returned as the backend's error.
 func (w *Worker) deliver(ctx context.Context, e *entry) (acknowledged bool, err error) {
 	for try := 0; ; try++ {
 		at := w.link.state()

@@ -15,8 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// claim is the key of everything a worker does: an operation and the epoch of
-// the claim on it.
+// claim is the key of everything a worker does: an operation and the epoch of the claim on it.
 type claim struct {
 	op    ktrdr.OperationID
 	epoch ktrdr.Epoch

@@ -18,8 +18,7 @@ const (
 	listenAfter = 250 * time.Millisecond
 )
 
-// poll claims operations and hears orders until ctx ends. The jobs it starts
-// belong to life.
+// poll claims operations and hears orders until ctx ends. The jobs it starts belong to life.
 func (w *Worker) poll(ctx, life context.Context) {
 	key := rand.Text()
 	unsure := false // whether a claim may have been made whose answer we did not get
@@ -63,8 +62,7 @@ func (w *Worker) poll(ctx, life context.Context) {
 // errSlotFree interrupts a poll that only listened.
 var errSlotFree = errors.New("a slot is free")
 
-// claim asks for one operation, or only listens while every slot is taken;
-// asked says which.
+// claim asks for one operation, or only listens while every slot is taken; asked says which.
 func (w *Worker) claim(ctx context.Context, key string) (reply ktrdr.ClaimReply, asked bool, err error) {
 	call, cancel := context.WithTimeout(ctx, pollWait+w.cfg.CallTimeout)
 	defer cancel()
@@ -81,8 +79,7 @@ func (w *Worker) claim(ctx context.Context, key string) (reply ktrdr.ClaimReply,
 	return reply, free > 0, err
 }
 
-// freeSlots counts the free slots. When there is none, hangUp is called as
-// soon as one is.
+// freeSlots counts the free slots. When there is none, hangUp is called as soon as one is.
 func (w *Worker) freeSlots(hangUp context.CancelFunc) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

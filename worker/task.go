@@ -37,10 +37,9 @@ type File struct {
 	Bytes []byte
 }
 
-// Identify says what this run is made from, by name: the hash of its spec, of
-// its data, the version of its numerics. Every checkpoint carries it, and a
-// checkpoint made from anything else is refused with CodeMismatch, naming what
-// differs. Call it first.
+// Identify says what this run is made from, by name: the hash of its spec, of its data, the version
+// of its numerics. Every checkpoint carries it, and a checkpoint made from anything else is refused
+// with CodeMismatch, naming what differs. Call it first.
 func (t *Task) Identify(fingerprint map[string]string) error {
 	t.job.saves.identify(fingerprint)
 	if t.Checkpoint == nil {
@@ -66,11 +65,10 @@ func (t *Task) Identify(fingerprint map[string]string) error {
 		t.Checkpoint.ID, strings.Join(differ, " and another "))
 }
 
-// Open reads a blob that the spec names: its bars, its model. Any other is
-// CodeForbidden: an operation reads what it was given and nothing else. The
-// bytes are checked on the way, and a mismatch is CodeCorrupt instead of the
-// end of the file. While the backend is away it waits, as there is nothing to
-// go on with; then the end of ctx is its cause.
+// Open reads a blob that the spec names: its bars, its model. Any other is CodeForbidden: an
+// operation reads what it was given and nothing else. The bytes are checked on the way, and a
+// mismatch is CodeCorrupt instead of the end of the file. While the backend is away it waits, as
+// there is nothing to go on with; then the end of ctx is its cause.
 func (t *Task) Open(ctx context.Context, a ktrdr.Artifact) (io.ReadCloser, error) {
 	given := ktrdr.ArtifactsIn(t.job.task.Spec) // not the runner's, which it may have changed
 	if !slices.ContainsFunc(given, func(g ktrdr.Artifact) bool { return g.SHA256 == a.SHA256 }) {
@@ -104,23 +102,20 @@ func (t *Task) Due(step int64) bool {
 	return !t.job.replay && t.job.saves.due(step, t.Every, t.Interval())
 }
 
-// Interval is the time after which a checkpoint is due; 0 or less when time
-// makes none due.
+// Interval is the time after which a checkpoint is due; 0 or less when time makes none due.
 func (t *Task) Interval() time.Duration { return time.Duration(t.job.w.saveDue.Load()) }
 
-// Save stores a periodic checkpoint. The state is marshalled and the files are
-// read before it returns, so both may be changed afterwards; when it returns
-// nil they are durable, at the backend or in the spool. A save that has begun
-// is not cut short by the end of ctx: half a checkpoint is of no use.
-// ktrdr.ErrLost means that the claim is no longer the live one.
+// Save stores a periodic checkpoint. The state is marshalled and the files are read before it
+// returns, so both may be changed afterwards; when it returns nil they are durable, at the backend
+// or in the spool. A save that has begun is not cut short by the end of ctx: half a checkpoint is
+// of no use. ktrdr.ErrLost means that the claim is no longer the live one.
 func (t *Task) Save(ctx context.Context, step int64, state any, files ...File) error {
 	return t.job.save(ctx, ktrdr.CheckpointPeriodic, step, state, files)
 }
 
-// Interrupted is how a runner answers the end of its context: it saves a
-// checkpoint whose type follows the cause, none when the claim is lost, and
-// returns the cause, which the runner returns in turn. A checkpoint that
-// cannot be saved is logged; the operation stops all the same.
+// Interrupted is how a runner answers the end of its context: it saves a checkpoint whose type
+// follows the cause, none when the claim is lost, and returns the cause, which the runner returns
+// in turn. A checkpoint that cannot be saved is logged; the operation stops all the same.
 func (t *Task) Interrupted(ctx context.Context, step int64, state any, files ...File) error {
 	cause := context.Cause(ctx)
 	kind := ktrdr.CheckpointShutdown
@@ -141,9 +136,8 @@ func (t *Task) Interrupted(ctx context.Context, step int64, state any, files ...
 	return cause
 }
 
-// Failed is how a runner reports an error that a resume might get past: it
-// saves a failure checkpoint and returns why, joined with what kept it from
-// being saved, if anything did.
+// Failed is how a runner reports an error that a resume might get past: it saves a failure
+// checkpoint and returns why, joined with what kept it from being saved, if anything did.
 func (t *Task) Failed(ctx context.Context, why error, step int64, state any, files ...File) error {
 	err := t.job.save(ctx, ktrdr.CheckpointFailure, step, state, files)
 	if err == nil {

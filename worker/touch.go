@@ -57,9 +57,8 @@ func (w *Worker) register(life context.Context, first bool) (bool, error) {
 	}
 }
 
-// final says whether trying again is pointless. Once admitted, a worker that
-// is refused for its token goes on computing: the token may be repaired, and the
-// spool keeps the results until then.
+// final says whether trying again is pointless. Once admitted, a worker that is refused for its
+// token goes on computing: the token may be repaired, and the spool keeps the results until then.
 func final(code ktrdr.Code, first bool) bool {
 	switch code {
 	case ktrdr.CodeProtocol:

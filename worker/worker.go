@@ -101,12 +101,11 @@ func (w *Worker) Stats() Stats {
 	return s
 }
 
-// Run claims and runs operations until ctx ends, then stops gracefully: every
-// runner gets ktrdr.ErrShutdown and may save a checkpoint, what it ran is
-// released, and the worker unregisters, all within StopWithin. What the
-// backend did not take stays in the spool. Run returns nil after such a stop,
-// and the backend's refusal when the backend will never admit this worker. It
-// can be called once.
+// Run claims and runs operations until ctx ends, then stops gracefully: every runner gets
+// ktrdr.ErrShutdown and may save a checkpoint, what it ran is released, and the worker unregisters,
+// all within StopWithin. What the backend did not take stays in the spool. Run returns nil after
+// such a stop, and the backend's refusal when the backend will never admit this worker. It can be
+// called once.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.cfg.Dir != "" {
 		own, err := openSpool(ctx, filepath.Join(w.cfg.Dir, "spool"), w.cfg.ID, w.log)

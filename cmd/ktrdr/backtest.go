@@ -18,7 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/local"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/train"
 )
 
@@ -108,7 +108,7 @@ func modelFor(ctx context.Context, c *client.Client, arg string) (string, error)
 		return arg, nil
 	}
 	f, err := os.Open(arg)
-	_, yaml := local.StrategyName(filepath.Base(arg))
+	_, yaml := library.StrategyName(filepath.Base(arg))
 	if yaml && err == nil {
 		_ = f.Close() // it was only read
 		return "", strategyAsModel(arg)

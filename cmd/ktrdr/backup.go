@@ -112,11 +112,7 @@ func damage(done string, blobs []ktrdr.Hash) error {
 	if len(blobs) == 0 {
 		return nil
 	}
-	var names []string
-	for _, h := range blobs[:min(len(blobs), most)] {
-		names = append(names, h.String())
-	}
-	list := text.Join(names)
+	list := text.Join(text.Map(blobs[:min(len(blobs), most)], ktrdr.Hash.String))
 	if more := len(blobs) - most; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}

@@ -112,22 +112,16 @@ func (a *app) listBreakers(ctx context.Context, c *client.Client, _ []string) er
 			fmt.Fprintln(w, "No breakers yet: each appears with its first call.")
 			return
 		}
-		term.Rows(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tLAST TRIP\tDECISION", func(row func(...any)) {
-			for _, b := range all {
-				state, probe := standing(b)
-				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, term.Dash(term.Plain(b.Trip)), decidedBy(b))
+		const header = "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tLAST TRIP\tDECISION"
+		term.Table(w, header, all, func(b resilience.Status) []any {
+			state, probe := standing(b)
+			decision := "-" // of a person, while it is the last change
+			if b.By != "" {
+				decision = term.Plain(b.By + ": " + b.Reason)
 			}
+			return []any{b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, term.Dash(term.Plain(b.Trip)), decision}
 		})
 	})
-}
-
-// decidedBy is what a person last decided about a breaker, and why, while that
-// is its last change.
-func decidedBy(b resilience.Status) string {
-	if b.By == "" {
-		return "-"
-	}
-	return term.Plain(b.By + ": " + b.Reason)
 }
 
 // standing is the state of a breaker for people, and when it lets a probe
@@ -177,11 +171,8 @@ func noBreaker(name string, breakers []resilience.Status) error {
 	if len(breakers) == 0 {
 		return usagef("there is no breaker %s, and no other yet: each appears with its first call", name)
 	}
-	list := make([]string, len(breakers))
-	for i, b := range breakers {
-		list[i] = b.Name
-	}
-	return usagef("there is no breaker %s; %s", name, text.Choices(name, list))
+	names := text.Map(breakers, func(b resilience.Status) string { return b.Name })
+	return usagef("there is no breaker %s; %s", name, text.Choices(name, names))
 }
 
 const degradationHelp = `Show the degradation level: FULL, DEGRADED, MINIMAL or OFFLINE. It follows from
@@ -200,14 +191,8 @@ func newDegradation(a *app) *cobra.Command {
 
 func printDegradation(w io.Writer, d resilience.DegradationStatus) {
 	fmt.Fprintf(w, "level %s since %s, %.0f%% healthy\n", d.Level, d.Since.Local().Format(time.DateTime), 100*d.Score)
-	term.Rows(w, "SERVICE\tHEALTH\tWEIGHT\tCRITICAL", func(row func(...any)) {
-		for _, s := range d.Services {
-			critical := "no"
-			if s.Critical {
-				critical = "yes"
-			}
-			row(s.Name, s.Health, s.Weight, critical)
-		}
+	term.Table(w, "SERVICE\tHEALTH\tWEIGHT\tCRITICAL", d.Services, func(s resilience.ServiceStatus) []any {
+		return []any{s.Name, s.Health, s.Weight, yesNo(s.Critical)}
 	})
 	fmt.Fprintf(w, "switched off: %s\n", term.Dash(strings.Join(names(d.Shed), ", ")))
 	if len(d.History) == 0 {

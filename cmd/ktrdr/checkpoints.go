@@ -21,14 +21,11 @@ func newCheckpoints(a *app) *cobra.Command {
 }
 
 func newCheckpointsList(a *app) *cobra.Command {
-	var (
-		limit  int
-		cursor string
-	)
+	var q ktrdr.CheckpointQuery
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the newest checkpoint of each operation", Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
-			page, err := c.ListCheckpoints(ctx, ktrdr.CheckpointQuery{Limit: limit, Cursor: cursor})
+			page, err := c.ListCheckpoints(ctx, q)
 			return a.show(page, err, func(w io.Writer) {
 				if len(page.Checkpoints) == 0 {
 					fmt.Fprintln(w, "No checkpoints yet.")
@@ -43,9 +40,9 @@ func newCheckpointsList(a *app) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "largest number of rows")
+	cmd.Flags().IntVar(&q.Limit, "limit", 50, "largest number of rows")
 	notZero(cmd.Flags(), "limit")
-	cmd.Flags().StringVar(&cursor, "cursor", "", "continue after the previous page: the value that it printed")
+	cursorFlag(cmd, &q.Cursor)
 	return cmd
 }
 

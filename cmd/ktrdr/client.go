@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -21,13 +22,7 @@ const defaultURL = "http://127.0.0.1:8000"
 
 // serverURL is the server that the flag or the environment names.
 func (a *app) serverURL() (*url.URL, error) {
-	text := a.url
-	if text == "" {
-		text = a.getenv("KTRDR_URL")
-	}
-	if text == "" {
-		text = defaultURL
-	}
+	text := cmp.Or(a.url, a.getenv("KTRDR_URL"), defaultURL)
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
 		return nil, usagef("--url must look like %s, not %q", defaultURL, text)
@@ -76,10 +71,7 @@ func (a *app) connect() (*client.Client, error) {
 }
 
 func (a *app) clientFor(u *url.URL, token ktrdr.Secret) (*client.Client, error) {
-	ca := a.ca
-	if ca == "" {
-		ca = a.getenv("KTRDR_CA")
-	}
+	ca := cmp.Or(a.ca, a.getenv("KTRDR_CA"))
 	c, err := client.New(u.String(), token, client.Options{CAFile: ca, Version: ourVersion()})
 	if err != nil {
 		named := backend.UserFile{What: "certificate file", Name: ca, Next: "name another with --ca or KTRDR_CA, or leave it out"}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,8 +29,7 @@ The market is recognised by its prices: see "ktrdr data market --help".`
 func newData(a *app) *cobra.Command {
 	cmd := group("data", "Prices: import, list, check, resample, export, make up",
 		newDataImport(a), newDataList(a), newDataMarket(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataResample(a),
-		newDataExport(a),
-		newDataRename(a), newDataDelete(a))
+		newDataExport(a), newDataRename(a), newDataDelete(a))
 	cmd.Long = dataHelp
 	return cmd
 }
@@ -61,15 +61,24 @@ func (a *app) openLab(cmd *cobra.Command, create bool, use func(*local.Lab) erro
 	return errors.Join(use(l), l.Close())
 }
 
-// listLibrary lists the series of the library; none where there is no lab yet.
-func (a *app) listLibrary(cmd *cobra.Command, list func(*local.Lab) ([]local.StoredSeries, error)) ([]local.StoredSeries, error) {
-	all := []local.StoredSeries{} // an empty list in JSON, not null
-	err := a.withLab(cmd, func(l *local.Lab) (err error) {
-		all, err = list(l)
+// inLab is what with, which is withLab or withNewLab, lets a command ask of the lab.
+func inLab[T any](with func(*cobra.Command, func(*local.Lab) error) error, cmd *cobra.Command,
+	ask func(context.Context, *local.Lab) (T, error),
+) (answer T, err error) {
+	err = with(cmd, func(l *local.Lab) (err error) {
+		answer, err = ask(cmd.Context(), l)
 		return err
 	})
+	return answer, err
+}
+
+// listLibrary lists the series of the library; none where there is no lab yet.
+func (a *app) listLibrary(cmd *cobra.Command,
+	list func(context.Context, *local.Lab) ([]local.StoredSeries, error),
+) ([]local.StoredSeries, error) {
+	all, err := inLab(a.withLab, cmd, list)
 	if errors.Is(err, market.ErrNoData) {
-		return all, nil
+		return []local.StoredSeries{}, nil // an empty list in JSON, not null
 	}
 	return all, err
 }
@@ -80,7 +89,9 @@ func newDataList(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&old, "all", false, "also replaced series, which older operations still use")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		list, err := a.listLibrary(cmd, func(l *local.Lab) ([]local.StoredSeries, error) { return l.ListInMarkets(cmd.Context(), old) })
+		list, err := a.listLibrary(cmd, func(ctx context.Context, l *local.Lab) ([]local.StoredSeries, error) {
+			return l.ListInMarkets(ctx, old)
+		})
 		return a.show(list, err, func(w io.Writer) { printList(w, list) })
 	}
 	return cmd
@@ -117,9 +128,9 @@ func printList(w io.Writer, list []local.StoredSeries) {
 
 // openSeries reads a series of the library and its row.
 func (a *app) openSeries(cmd *cobra.Command, n local.Name) (e jobs.SeriesInfo, b *market.Bars, err error) {
-	err = a.withLab(cmd, func(l *local.Lab) (err error) {
-		e, b, err = l.Open(cmd.Context(), n)
-		return err
+	b, err = inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) (b *market.Bars, err error) {
+		e, b, err = l.Open(ctx, n)
+		return b, err
 	})
 	return e, b, noLab(err, n)
 }
@@ -135,10 +146,9 @@ func noLab(err error, n local.Name) error {
 // completeSeries offers the symbols of the library, then the timeframes of the
 // one that was chosen.
 func (a *app) completeSeries(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	const none = cobra.ShellCompDirectiveNoFileComp
-	list, _ := a.listLibrary(cmd, func(l *local.Lab) ([]local.StoredSeries, error) { // shell completion shows no errors
-		return l.List(cmd.Context(), false)
-	})
+	list, _ := a.listLibrary(cmd, func(ctx context.Context, l *local.Lab) ([]local.StoredSeries, error) {
+		return l.List(ctx, false)
+	}) // shell completion shows no errors
 	var offers []string
 	for _, e := range list {
 		word := e.Symbol
@@ -152,7 +162,7 @@ func (a *app) completeSeries(cmd *cobra.Command, args []string, typed string) ([
 			offers = append(offers, word)
 		}
 	}
-	return offers, none
+	return offers, cobra.ShellCompDirectiveNoFileComp
 }
 
 const seriesArgs = "a SYMBOL and a TIMEFRAME, such as EURUSD 1h"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -42,13 +43,9 @@ type deletedSeries struct {
 }
 
 func (a *app) deleteSeries(cmd *cobra.Command, n local.Name) error {
-	var gone deletedSeries
-	err := a.withLab(cmd, func(l *local.Lab) (err error) {
-		gone.Deleted, err = l.Delete(cmd.Context(), n)
-		return err
-	})
-	return a.show(gone, noLab(err, n), func(w io.Writer) {
-		for _, s := range gone.Deleted {
+	gone, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) ([]local.StoredSeries, error) { return l.Delete(ctx, n) })
+	return a.show(deletedSeries{gone}, noLab(err, n), func(w io.Writer) {
+		for _, s := range gone {
 			fmt.Fprintf(w, "%s %s deleted: %s\n", s.Symbol, s.Timeframe, s.Facts())
 			if s.Market != "" && s.Current {
 				fmt.Fprintf(w, "  market %s keeps its %s and %s\n", s.Market, text.Counted(s.Trials, "trial"), text.Counted(s.Looks, "look"))
@@ -68,16 +65,11 @@ func newDataRename(a *app) *cobra.Command {
 	}
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var entries []jobs.SeriesInfo
-		err := a.withLab(cmd, func(l *local.Lab) (err error) {
-			entries, err = l.Library.Rename(cmd.Context(), l.Markets, args[0], args[1])
-			return err
+		entries, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) ([]jobs.SeriesInfo, error) {
+			return l.Library.Rename(ctx, l.Markets, args[0], args[1])
 		})
-		if err != nil {
-			return unknownName(noLab(err, local.Name{Symbol: args[0]}))
-		}
 		list := local.AllOf(entries)
-		return a.print(list, func(w io.Writer) {
+		return a.show(list, unknownName(noLab(err, local.Name{Symbol: args[0]})), func(w io.Writer) {
 			for _, s := range list {
 				fmt.Fprintf(w, "%s is now %s %s: %s\n", s.Source, s.Symbol, s.Timeframe, s.Facts())
 			}
@@ -133,11 +125,9 @@ func choiceFlags(cmd *cobra.Command, c *library.Choice) {
 }
 
 func (a *app) decideMarket(cmd *cobra.Command, n local.Name, c library.Choice) error {
-	var shown local.StoredSeries
-	err := a.withLab(cmd, func(l *local.Lab) error {
-		e, p, err := l.Markets.PlaceSeries(cmd.Context(), l.Library, n.Symbol, n.Timeframe, c)
-		shown = local.SeriesOf(e).In(p)
-		return l.Missing(cmd.Context(), n, err)
+	shown, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) (local.StoredSeries, error) {
+		e, p, err := l.Markets.PlaceSeries(ctx, l.Library, n.Symbol, n.Timeframe, c)
+		return local.SeriesOf(e).In(p), l.Missing(ctx, n, err)
 	})
 	return a.show(shown, noLab(err, n), func(w io.Writer) { printMarket(w, shown) })
 }

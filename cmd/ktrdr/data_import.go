@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/local"
@@ -160,13 +161,8 @@ func (f *readFlags) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 }
 
-func completeTimeframes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var offers []string
-	for _, tf := range market.Timeframes {
-		offers = append(offers, string(tf))
-	}
-	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-}
+var completeTimeframes = cobra.FixedCompletions(text.Strings(market.Timeframes),
+	cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
 
 func (f *readFlags) options(cmd *cobra.Command) (market.ImportOptions, error) {
 	var opt market.ImportOptions

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -82,19 +83,13 @@ func (a *app) synth(cmd *cobra.Command, f synthFlags) error {
 		return usagef("--symbol: %w", err)
 	}
 	b := market.Synth(f.SynthConfig)
-	var made local.StoredSeries
-	err := a.withNewLab(cmd, func(l *local.Lab) (err error) {
-		im := library.Import{Bars: b, Origin: ktrdr.BarsSynthetic, Source: f.source(), MadeUp: new(true)}
-		made, err = l.Add(cmd.Context(), im, f.replace, "choose another --symbol, or ")
-		return err
+	im := library.Import{Bars: b, Origin: ktrdr.BarsSynthetic, Source: fmt.Sprintf("seed %d, edge %v", f.Seed, f.Edge), MadeUp: new(true)}
+	made, err := inLab(a.withNewLab, cmd, func(ctx context.Context, l *local.Lab) (local.StoredSeries, error) {
+		return l.Add(ctx, im, f.replace, "choose another --symbol, or ")
 	})
 	return a.show(made, err, func(w io.Writer) {
 		fmt.Fprintf(w, "%s %s made up: %s\n  %s\n", b.Symbol, b.Timeframe, made.Facts(), term.Plain(made.Sentence()))
 	})
-}
-
-func (f synthFlags) source() string {
-	return fmt.Sprintf("seed %d, edge %v", f.Seed, f.Edge)
 }
 
 const resampleHelp = `Make longer bars from shorter ones, on the UTC calendar: weeks begin on Monday, months
@@ -140,11 +135,9 @@ func (a *app) resample(cmd *cobra.Command, from local.Name, to market.Timeframe,
 	if longer.Len() == 0 {
 		return fmt.Errorf("the %d bars of %s do not fill one of %s", b.Len(), from, to)
 	}
-	var made local.StoredSeries
-	err = a.withNewLab(cmd, func(l *local.Lab) (err error) {
-		im := library.Import{Bars: longer, Origin: ktrdr.BarsResampled, Source: from.String(), MadeUp: source.MadeUp}
-		made, err = l.Add(cmd.Context(), im, replace, "")
-		return err
+	im := library.Import{Bars: longer, Origin: ktrdr.BarsResampled, Source: from.String(), MadeUp: source.MadeUp}
+	made, err := inLab(a.withNewLab, cmd, func(ctx context.Context, l *local.Lab) (local.StoredSeries, error) {
+		return l.Add(ctx, im, replace, "")
 	})
 	return a.show(made, err, func(w io.Writer) {
 		fmt.Fprintf(w, "%s made of %d bars of %s: %s\n  %s\n", s, b.Len(), from.Timeframe, made.Facts(), term.Plain(made.Sentence()))

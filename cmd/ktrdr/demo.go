@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,8 +58,7 @@ func newDemo(a *app) *cobra.Command {
 	addOpen(cmd, &f.open)
 	cmd.Flags().BoolVar(&kill, "kill", false, "kill a worker and the backend, and show how their work is recovered")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("edge") ||
-			cmd.Flags().Changed("costs") || f.open) {
+		if kill && slices.ContainsFunc([]string{"researches", "seed", "edge", "costs", "open"}, cmd.Flags().Changed) {
 			return usagef("--kill has no researches: leave out --researches, --seed, --edge, --costs and --open")
 		}
 		if !(f.edge >= 0 && f.edge <= 1) { // so that NaN is refused too

@@ -110,10 +110,7 @@ func (a *app) askHealth(ctx context.Context) (ktrdr.Health, error) {
 
 // configOf is the configuration of a command that works on a lab itself.
 func (a *app) configOf(cmd *cobra.Command) (backend.Config, error) {
-	file := ""
-	if f := cmd.Flags().Lookup("config"); f != nil {
-		file = f.Value.String()
-	}
+	file, _ := cmd.Flags().GetString("config") // some commands have no such flag
 	cfg, err := a.serveConfig(cmd, file)
 	if err != nil {
 		return cfg, &exitError{exitUsage, err}

@@ -9,16 +9,14 @@ import (
 
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const indicatorsHelp = `List the indicators that strategies may use. With a NAME, show its
 parameters and their bounds, its outputs, its definition and its warm-up in bars.`
 
 func newIndicators(a *app) *cobra.Command {
-	var names []string
-	for _, d := range indicator.Definitions() {
-		names = append(names, d.Name)
-	}
+	names := text.Map(indicator.Definitions(), func(d indicator.Definition) string { return d.Name })
 	return &cobra.Command{
 		Use: "indicators [NAME]", Short: "List indicators, or explain one", Long: indicatorsHelp, ValidArgs: names,
 		Args: atMostOne("NAME"),
@@ -32,24 +30,17 @@ func newIndicators(a *app) *cobra.Command {
 }
 
 func (a *app) listIndicators() error {
-	var list []indicator.Description
-	for _, d := range indicator.Definitions() {
-		list = append(list, indicator.Describe(d))
-	}
+	list := text.Map(indicator.Definitions(), indicator.Describe)
 	return a.print(list, func(w io.Writer) {
-		term.Rows(w, "NAME\tPARAMETERS\tOUTPUTS\tWARM-UP", func(row func(...any)) {
-			for _, d := range list {
-				var params, outputs []string
-				for _, p := range d.Params {
-					params = append(params, fmt.Sprintf("%s=%v", p.Name, p.Default))
-				}
-				longest := 0
-				for _, o := range d.Outputs {
-					outputs = append(outputs, o.Name)
-					longest = max(longest, o.WarmUp)
-				}
-				row(d.Name, term.Dash(strings.Join(params, " ")), strings.Join(outputs, " "), longest)
+		term.Table(w, "NAME\tPARAMETERS\tOUTPUTS\tWARM-UP", list, func(d indicator.Description) []any {
+			params := text.Map(d.Params, func(p indicator.ParamDescription) string { return fmt.Sprintf("%s=%v", p.Name, p.Default) })
+			var outputs []string
+			longest := 0
+			for _, o := range d.Outputs {
+				outputs = append(outputs, o.Name)
+				longest = max(longest, o.WarmUp)
 			}
+			return []any{d.Name, term.Dash(strings.Join(params, " ")), strings.Join(outputs, " "), longest}
 		})
 		fmt.Fprintln(w, "`ktrdr indicators NAME` explains one.")
 	})
@@ -72,10 +63,8 @@ func (a *app) showIndicator(name string) error {
 		}
 		fmt.Fprintf(w, "\n%s\n%s\n\n", d.Doc, definedBy(d.Follows))
 		if len(d.Params) > 0 {
-			term.Rows(w, "PARAMETER\tKIND\tDEFAULT\tALLOWED\tMEANING", func(row func(...any)) {
-				for _, p := range d.Params {
-					row(p.Name, p.Kind, p.Default, allowed(p), term.Dash(p.Doc))
-				}
+			term.Table(w, "PARAMETER\tKIND\tDEFAULT\tALLOWED\tMEANING", d.Params, func(p indicator.ParamDescription) []any {
+				return []any{p.Name, p.Kind, p.Default, allowed(p), term.Dash(p.Doc)}
 			})
 			fmt.Fprintln(w)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"slices"
 	"strings"
@@ -120,15 +121,15 @@ func (a *app) lookaheadData(cmd *cobra.Command, s *strategy.Strategy, f lookahea
 	if len(f.symbols) == 0 {
 		return lookahead.Synthetic(s, f.bars, f.seed)
 	}
-	err = a.withLab(cmd, func(l *local.Lab) error {
+	list, err = inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) (list []train.Series, err error) {
 		for _, symbol := range f.symbols {
-			one, err := lookahead.FromLibrary(cmd.Context(), l, s, symbol, f.bars, market.Timeframe(f.timeframe))
+			one, err := lookahead.FromLibrary(ctx, l, s, symbol, f.bars, market.Timeframe(f.timeframe))
 			if err != nil {
-				return err
+				return nil, err
 			}
 			list = append(list, one)
 		}
-		return nil
+		return list, nil
 	})
 	return list, noLab(err, local.Name{Symbol: f.symbols[0], Timeframe: s.Data.Base})
 }

@@ -28,7 +28,7 @@ func newMemory(a *app) *cobra.Command {
 	for _, c := range []*cobra.Command{cmd, list, hypotheses, trials} {
 		f.add(c)
 	}
-	cmd.AddCommand(list, newMemoryShow(a), hypotheses, trials)
+	cmd.AddCommand(list, newMemoryShow(a), hypotheses, trials, newMemoryExport(a))
 	return cmd
 }
 
@@ -79,16 +79,9 @@ func newMemoryShow(a *app) *cobra.Command {
 				return a.show(t, err, func(w io.Writer) { view.Conversation(w, a.palette(), t) })
 			}
 			e, err := c.Experiment(ctx, id)
-			if err != nil {
-				return err
-			}
-			return a.showExperiment(e)
+			return a.show(e, err, func(w io.Writer) { view.Experiment(w, e) })
 		})
 	cmd.Long = memoryShowHelp
 	cmd.Flags().BoolVar(&conversation, "conversation", false, "show the conversation with language models")
 	return cmd
-}
-
-func (a *app) showExperiment(e research.ExperimentRow) error {
-	return a.print(e, func(w io.Writer) { view.Experiment(w, e) })
 }

@@ -18,7 +18,7 @@ import (
 type opsFlags struct {
 	status, types                 []string
 	active, resumable, roots, all bool
-	parent, run                   string
+	parent, run, search           string
 	limit                         int
 	sort                          ktrdr.Sort
 }
@@ -53,6 +53,7 @@ func newOpsList(a *app, use string) *cobra.Command {
 	cmd.Flags().BoolVar(&f.roots, "roots", false, "only operations without a parent")
 	cmd.Flags().StringVar(&f.parent, "parent", "", "only children of this `OPERATION`")
 	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
+	cmd.Flags().StringVar(&f.search, "search", "", "only operations with this `TEXT` in their id")
 	addSort(cmd, &f.sort)
 	cmd.Flags().IntVar(&f.limit, "limit", 50, "largest number of rows")
 	cmd.Flags().BoolVar(&f.all, "all", false, "list all operations, page by page")
@@ -62,7 +63,7 @@ func newOpsList(a *app, use string) *cobra.Command {
 }
 
 func (f opsFlags) query(ctx context.Context, c *client.Client) (ktrdr.OperationQuery, error) {
-	q := ktrdr.OperationQuery{ActiveOnly: f.active, Resumable: f.resumable, Roots: f.roots, Sort: f.sort, Limit: f.limit}
+	q := ktrdr.OperationQuery{ActiveOnly: f.active, Resumable: f.resumable, Roots: f.roots, Search: f.search, Sort: f.sort, Limit: f.limit}
 	if err := checkSort(f.sort); err != nil {
 		return q, err
 	}
@@ -163,9 +164,8 @@ func newEvents(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&after, "after", "", "start after the event with this `ID`, as --json shows it; 0-0: start with the oldest event")
 	cmd.Flags().StringSliceVar(&given, "kind", nil, "only events of these `KINDS`")
-	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return text.Strings(ktrdr.EventKinds), cobra.ShellCompDirectiveNoFileComp
-	})
+	kinds := cobra.FixedCompletions(text.Strings(ktrdr.EventKinds), cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("kind", kinds)
 	return cmd
 }
 

@@ -83,6 +83,7 @@ func newResearch(a *app) *cobra.Command {
 	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default: KTRDR_MODEL of the backend, else builtin)")
 	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue although a gate rejects the strategy")
 	flags.BoolVar(&f.ignore, "ignore-unknown", false, "start even if nothing in the goal is understood")
+	flags.BoolVar(&f.DryRun, "dry-run", false, "check everything and start nothing: what is understood, and the cost in luck and time")
 	flags.BoolVar(&f.Force, "force", false, "if too many researches are active, wait in the queue instead of being refused")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
@@ -118,6 +119,9 @@ func (a *app) research(ctx context.Context, c *client.Client, f researchFlags) e
 		return err
 	}
 	a.understood(made)
+	if p := made.Preview; p != nil {
+		return a.print(made, func(w io.Writer) { printPreview(w, p) })
+	}
 	if !f.Until.IsZero() && !a.json {
 		fmt.Fprintf(a.err, "Researching until %s, in %s.\n", f.Until.Format("Mon 2006-01-02 15:04 MST"), term.Brief(time.Until(f.Until)))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/export"
 	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -25,6 +26,10 @@ are daily and net); --limit and --cursor choose the page.
 A research that is not a finalist keeps only its figures and daily returns. Its other
 files are computed again on demand. "ktrdr pin ID" keeps them.
 
+--csv DIR and --parquet DIR write trades, equity, positions and figures as files for
+pandas, DuckDB and spreadsheets: of a backtest, or of the backtest of a research.
+"ktrdr help formats.md" says what each column means.
+
 A backtest of several symbols shows the figures of the sum and of each symbol. A
 research shows every check of its verdict, or why a gate rejected it, and what to try
 next.`
@@ -34,9 +39,16 @@ func newResults(a *app) *cobra.Command {
 		include []string
 		limit   int
 		cursor  string
+		files   exportFlags
 	)
 	cmd := a.onOperation("results", "Show the result of an operation",
 		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
+			if files.wanted() {
+				if len(include) > 0 || limit > 0 || cursor != "" {
+					return usagef("--csv and --parquet write all rows: leave out --include, --limit and --cursor")
+				}
+				return a.exportTables(&files, func() ([]export.Table, error) { return export.Results(ctx, c, id) })
+			}
 			r, next, err := c.Results(ctx, id, include, limit, cursor)
 			if err != nil {
 				return err
@@ -59,6 +71,7 @@ func newResults(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&limit, "limit", 0, "entries of each column (default 100)")
 	notZero(cmd.Flags(), "limit")
 	cursorFlag(cmd, &cursor)
+	files.add(cmd, "trades, equity, positions and figures")
 	return cmd
 }
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,7 +85,7 @@ func newRoot(a *app) *cobra.Command {
 
 	root.AddCommand(
 		newServe(a), newWorker(a), newChild(a), newDemo(a), newDummy(a),
-		newResearch(a), newRuns(a), newMemory(a), newLeaderboard(a), newReport(a),
+		newResearch(a), newRuns(a), newMemory(a), newLeaderboard(a), newCompare(a), newReport(a),
 		newTrain(a), newBacktest(a), newPredict(a), newModels(a), newResults(a),
 		newOps(a), newStatus(a), newFollow(a), newCancel(a), newResume(a), newRetry(a), newPin(a), newUnpin(a),
 		newBreakers(a), newDegradation(a), newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
@@ -124,11 +124,7 @@ func chosen[T ~string](flag string, given []string, known []T) (list []T, err er
 
 // names are words as flags take them.
 func names[T ~string](words []T) []string {
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = strings.ToLower(string(w))
-	}
-	return list
+	return text.Map(words, func(w T) string { return strings.ToLower(string(w)) })
 }
 
 // nearFlag names the flag that an unknown one is nearest to.
@@ -190,36 +186,26 @@ func noArgs(cmd *cobra.Command, args []string) error {
 // noSuchPart is what a command with others below it says to a word that is not one
 // of them.
 func noSuchPart(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+	if len(args) > 0 {
+		return unknownBelow(cmd, args[0])
 	}
-	return unknownBelow(cmd, args[0])
+	return nil
 }
 
 // group makes a command that only holds others.
 func group(use, short string, sub ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: use, Short: short,
-		Args: noSuchPart,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := &cobra.Command{Use: use, Short: short, Args: noSuchPart, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(sub...)
 	return cmd
 }
 
-// print writes v as JSON when JSON was asked for, and otherwise what text
-// writes.
+// print writes v as JSON when JSON was asked for, and otherwise what text writes.
 func (a *app) print(v any, text func(w io.Writer)) error {
 	if a.json {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
+		enc := json.NewEncoder(term.JSONLines(a.out))
 		enc.SetIndent("", "  ")
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(v); err != nil {
-			return err
-		}
-		_, err := io.WriteString(a.out, term.JSONPlain(b.String()))
-		return err
+		return enc.Encode(v)
 	}
 	text(a.out)
 	return nil
@@ -233,14 +219,7 @@ func (a *app) show(v any, err error, text func(w io.Writer)) error {
 	return a.print(v, text)
 }
 
-func (a *app) line(v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(a.out, term.JSONPlain(string(b))+"\n")
-	return err
-}
+func (a *app) line(v any) error { return json.NewEncoder(term.JSONLines(a.out)).Encode(v) }
 
 // codeInterrupted is of this program only: no server is interrupted.
 const codeInterrupted ktrdr.Code = "interrupted"
@@ -272,16 +251,9 @@ func (a *app) complain(err error) {
 	fmt.Fprintln(a.err, "ktrdr:", strings.Join(lines, "\n       "))
 }
 
-// dataDir is the data folder that the flag, the environment or the system
-// gives.
+// dataDir is the data folder that the flag, the environment or the system gives.
 func (a *app) dataDir() string {
-	switch {
-	case a.data != "":
-		return a.data
-	case a.getenv("KTRDR_DATA") != "":
-		return a.getenv("KTRDR_DATA")
-	}
-	return backend.DefaultData(a.getenv)
+	return cmp.Or(a.data, a.getenv("KTRDR_DATA"), backend.DefaultData(a.getenv))
 }
 
 // shortly bounds calls that should be quick, such as completion.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -58,11 +60,11 @@ func newStrategies(a *app) *cobra.Command {
 }
 
 type listedStrategy struct {
-	Name     string               `json:"name"`
-	From     string               `json:"from"`
-	Valid    bool                 `json:"valid"`
-	Error    string               `json:"error,omitempty"`
-	Strategy *local.StrategyFacts `json:"strategy,omitempty"`
+	Name     string          `json:"name"`
+	From     string          `json:"from"`
+	Valid    bool            `json:"valid"`
+	Error    string          `json:"error,omitempty"`
+	Strategy *strategy.Facts `json:"strategy,omitempty"`
 }
 
 func (a *app) listStrategies(cmd *cobra.Command) error {
@@ -77,22 +79,19 @@ func (a *app) listStrategies(cmd *cobra.Command) error {
 			list[i].Error = src.Err.Error()
 			continue
 		}
-		v := local.Validate(src.Text, src.Where())
+		v := strategy.Validate(src.Text, src.Where())
 		list[i].Valid, list[i].Strategy = v.Valid, v.Strategy
 		if !v.Valid {
 			list[i].Error = text.Counted(len(v.Problems), "problem") + ": see `ktrdr validate " + src.Argument() + "`"
 		}
 	}
 	return a.print(list, func(w io.Writer) {
-		term.Rows(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", func(row func(...any)) {
-			for _, s := range list {
-				if !s.Valid {
-					row(s.Name, s.From, "-", "-", "-", "not valid: "+s.Error)
-					continue
-				}
-				f := s.Strategy
-				row(s.Name, s.From, f.Model, strings.Join(text.Strings(f.Timeframes), " "), len(f.Features), f.Description)
+		term.Table(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", list, func(s listedStrategy) []any {
+			if !s.Valid {
+				return []any{s.Name, s.From, "-", "-", "-", "not valid: " + s.Error}
 			}
+			f := s.Strategy
+			return []any{s.Name, s.From, f.Model, strings.Join(text.Strings(f.Timeframes), " "), len(f.Features), f.Description}
 		})
 	})
 }
@@ -115,15 +114,15 @@ func newStrategiesShow(a *app) *cobra.Command {
 			return err
 		}
 		shown := struct {
-			*local.StrategyFacts
+			*strategy.Facts
 			Spelled json.RawMessage `json:"strategy"` // with every default
-		}{local.FactsOf(s), bytes.TrimSpace(s.JSON())}
-		return a.print(shown, func(w io.Writer) { printFacts(w, shown.StrategyFacts) })
+		}{strategy.FactsOf(s), bytes.TrimSpace(s.JSON())}
+		return a.print(shown, func(w io.Writer) { printFacts(w, shown.Facts) })
 	}
 	return cmd
 }
 
-func printFacts(w io.Writer, f *local.StrategyFacts) {
+func printFacts(w io.Writer, f *strategy.Facts) {
 	fmt.Fprintln(w, term.Plain(f.Name))
 	if f.Description != "" {
 		term.Field(w, "about", "%s", f.Description)
@@ -136,7 +135,7 @@ func printFacts(w io.Writer, f *local.StrategyFacts) {
 	term.Field(w, "warm-up", "%d bars of %s", f.WarmUp, f.Base)
 	cpu := time.Duration(f.CPU * float64(time.Second))
 	term.Field(w, "cost", "about %s of one core and %s of memory, for %d bars of each symbol", term.Brief(cpu), term.Bytes(f.Memory),
-		local.CostBars)
+		strategy.CostBars)
 	term.Field(w, "features", "")
 	for _, name := range f.Features {
 		fmt.Fprintln(w, "    "+term.Plain(name))
@@ -144,10 +143,7 @@ func printFacts(w io.Writer, f *local.StrategyFacts) {
 }
 
 func newStrategiesExample(a *app) *cobra.Command {
-	var names []string
-	for _, e := range strategy.Examples() {
-		names = append(names, e.Name)
-	}
+	names := text.Map(strategy.Examples(), func(e strategy.Example) string { return e.Name })
 	return &cobra.Command{
 		Use: "example NAME", Short: "Print an example strategy",
 		Args: exactly(1, "one NAME: "+strings.Join(names, ", ")), ValidArgs: names,
@@ -163,38 +159,29 @@ func newStrategiesExample(a *app) *cobra.Command {
 	}
 }
 
-func (a *app) strategySources(cmd *cobra.Command) ([]local.StrategySource, error) {
-	files, err := a.strategyFiles()
+func (a *app) strategySources(cmd *cobra.Command) ([]library.StrategySource, error) {
+	files, err := local.StrategyFiles(a.dataDir())
 	if err != nil {
 		return nil, err
 	}
-	var documents []ktrdr.Document
-	err = a.withLab(cmd, func(l *local.Lab) (err error) {
-		documents, err = l.Library.Strategies(cmd.Context())
-		return err
+	documents, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) ([]ktrdr.Document, error) {
+		return l.Library.Strategies(ctx)
 	})
 	if err != nil && !errors.Is(err, market.ErrNoData) {
 		return nil, err
 	}
-	return local.Strategies(files, documents), nil
-}
-
-func (a *app) strategyFiles() ([]local.StrategySource, error) {
-	if a.dataDir() == "" {
-		return nil, nil
-	}
-	return local.StrategyFiles(a.dataDir())
+	return library.StrategySources(files, documents), nil
 }
 
 // parseNamed finds a strategy by its name, or reads it from a file, and parses it.
 // Warnings are printed as they are found, on standard error.
 func (a *app) parseNamed(cmd *cobra.Command, name string) (*strategy.Strategy, error) {
-	src := local.StrategySource{Name: name, From: name}
+	src := library.StrategySource{Name: name, From: name}
 	var err error
 	if local.IsStrategyFile(name) {
 		src.Text, err = local.ReadStrategy(name)
 	} else {
-		var list []local.StrategySource
+		var list []library.StrategySource
 		if list, err = a.strategySources(cmd); err == nil {
 			src, err = local.FindStrategy(list, name)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,12 +40,10 @@ func newStrategiesAdd(a *app) *cobra.Command {
 			return err
 		}
 		n.Text, n.Source = string(text), filepath.Base(args[0])
-		var added jobs.Strategy
-		err = a.withNewLab(cmd, func(l *local.Lab) (err error) {
-			added, err = l.Library.AddStrategy(cmd.Context(), n)
-			return err
+		added, err := inLab(a.withNewLab, cmd, func(ctx context.Context, l *local.Lab) (jobs.Strategy, error) {
+			return l.Library.AddStrategy(ctx, n)
 		})
-		return a.show(changedStrategy{added.Name, local.FromLab}, err, func(w io.Writer) {
+		return a.show(changedStrategy{added.Name, jobs.StrategyOfLab}, err, func(w io.Writer) {
 			fmt.Fprintf(w, "%s added to the lab\n", term.Plain(added.Name))
 			a.tellFile(w, added.Name)
 		})
@@ -60,7 +59,7 @@ type changedStrategy struct {
 // tellFile says that a file of the data folder comes before the lab's strategy.
 func (a *app) tellFile(w io.Writer, name string) {
 	for _, ext := range []string{".yaml", ".yml"} {
-		file := filepath.Join(a.dataDir(), local.StrategiesFolder, name+ext)
+		file := filepath.Join(a.dataDir(), library.StrategiesDir, name+ext)
 		if _, err := os.Stat(file); err == nil && a.dataDir() != "" {
 			fmt.Fprintf(w, "  → %s has the same name: the backend on that folder uses the file\n", term.Plain(file))
 		}
@@ -78,7 +77,7 @@ func newStrategiesDelete(a *app) *cobra.Command {
 		if errors.Is(err, market.ErrNoData) {
 			err = fmt.Errorf("there is no lab yet, and so no strategy %q to delete", args[0])
 		}
-		return a.show(changedStrategy{args[0], local.FromLab}, err, func(w io.Writer) {
+		return a.show(changedStrategy{args[0], jobs.StrategyOfLab}, err, func(w io.Writer) {
 			fmt.Fprintf(w, "%s deleted from the lab\n", term.Plain(args[0]))
 			a.tellFile(w, args[0])
 		})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -69,7 +70,7 @@ func nameStrategy(r *jobs.TrainingRequest, arg string) error {
 		return err
 	}
 	if _, _, err := strategy.Parse(text, arg); err != nil { // the server would not know the file's name
-		if _, yaml := local.StrategyName(filepath.Base(arg)); !yaml {
+		if _, yaml := library.StrategyName(filepath.Base(arg)); !yaml {
 			return usagef("%s is no strategy file: a strategy is YAML and its name ends in .yaml; name one of `ktrdr strategies`, or a file", arg)
 		}
 		return fmt.Errorf("correct the strategy, and check it with `ktrdr validate %s`: %w", arg, err)

@@ -71,6 +71,17 @@ func TestUsage_EveryCommandRefusesWhatItDoesNotTake(t *testing.T) {
 	}
 }
 
+// TestUsage_EveryFlagHasAtMostOneDefault reads the help of every flag.
+func TestUsage_EveryFlagHasAtMostOneDefault(t *testing.T) {
+	for path, cmd := range commands() {
+		for line := range strings.Lines(cmd.Flags().FlagUsages()) {
+			if strings.Count(line, "(default") > 1 {
+				t.Errorf("`ktrdr %s --help` prints two defaults: %s", path, strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
 // commands are all commands that a user can run, by their path without "ktrdr".
 func commands() map[string]*cobra.Command {
 	all := map[string]*cobra.Command{}

@@ -58,6 +58,7 @@ func newWorker(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` that holds the token")
 	cmd.Flags().DurationVar(&f.interval, "checkpoint-interval", 0, "time between periodic checkpoints (default: the setting of the backend)")
 	notZero(cmd.Flags(), "checkpoint-interval")
+	cmd.Flags().Lookup("checkpoint-interval").DefValue = "" // else 0s is printed as a second default
 	return cmd
 }
 
@@ -192,14 +193,8 @@ func newWorkers(a *app) *cobra.Command {
 		Long: "List the workers that are alive. --all also lists the dead workers of the last day.",
 		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			known, err := c.Workers(ctx)
-			if err != nil {
-				return err
-			}
-			workers := known
-			if !all {
-				workers = slices.DeleteFunc(slices.Clone(known), func(w ktrdr.Worker) bool { return !w.Live })
-			}
-			return a.print(workers, func(w io.Writer) { printWorkers(w, workers, len(known)-len(workers)) })
+			workers := slices.DeleteFunc(slices.Clone(known), func(w ktrdr.Worker) bool { return !w.Live && !all })
+			return a.show(workers, err, func(w io.Writer) { printWorkers(w, workers, len(known)-len(workers)) })
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also workers that are not alive")
@@ -211,25 +206,23 @@ func printWorkers(w io.Writer, workers []ktrdr.Worker, gone int) {
 	if len(workers) == 0 {
 		fmt.Fprintln(w, "No live workers. Start one with `ktrdr worker`, or a backend with `ktrdr serve --workers 2`.")
 	} else {
-		listedWorkers(w, workers)
+		term.Table(w, "WORKER\tNAME\tLIVE\tBUSY\tTYPES\tWHERE\tSEEN", workers, func(wk ktrdr.Worker) []any {
+			where := fmt.Sprintf("%s pid %d", term.Dash(wk.Host), wk.PID)
+			if wk.HeldBy != "" {
+				where = "in a backend"
+			}
+			busy, types := fmt.Sprintf("%d/%d", wk.Running, wk.Slots), strings.Join(text.Strings(wk.Types), ",")
+			return []any{wk.ID, term.Dash(wk.Name), yesNo(wk.Live), busy, types, where, term.Ago(wk.SeenAt)}
+		})
 	}
 	if gone > 0 {
 		fmt.Fprintf(w, "%s not alive; `ktrdr workers --all` lists them too.\n", text.Counted(gone, "more is", "more are"))
 	}
 }
 
-func listedWorkers(w io.Writer, workers []ktrdr.Worker) {
-	term.Table(w, "WORKER\tNAME\tLIVE\tBUSY\tTYPES\tWHERE\tSEEN", workers, func(wk ktrdr.Worker) []any {
-		live, where := "yes", fmt.Sprintf("%s pid %d", term.Dash(wk.Host), wk.PID)
-		if !wk.Live {
-			live = "no"
-		}
-		if wk.HeldBy != "" {
-			where = "in a backend"
-		}
-		return []any{
-			wk.ID, term.Dash(wk.Name), live, fmt.Sprintf("%d/%d", wk.Running, wk.Slots), strings.Join(text.Strings(wk.Types), ","), where,
-			term.Ago(wk.SeenAt),
-		}
-	})
+func yesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
 }

@@ -2,6 +2,7 @@
 package backoff
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -17,11 +18,7 @@ type Policy struct {
 
 // Delay returns the delay after a number of failed retries: First for 0.
 func (p Policy) Delay(retries int) time.Duration {
-	const longest = 1 << 62
-	most := p.Most
-	if most == 0 {
-		most = longest
-	}
+	most := cmp.Or(p.Most, 1<<62)
 	d := most
 	if shift := max(retries, 0); shift < 62 && p.First <= most>>shift {
 		d = p.First << shift

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Plain makes text from outside safe to print: a worker's error must not move
@@ -15,13 +17,7 @@ import (
 func Plain(s string) string { return ktrdr.ToPrintable(s) }
 
 // PlainLines is Plain for text of several lines.
-func PlainLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		lines[i] = Plain(l)
-	}
-	return strings.Join(lines, "\n")
-}
+func PlainLines(s string) string { return strings.Join(text.Map(strings.Split(s, "\n"), Plain), "\n") }
 
 // JSONPlain is a JSON text in which characters that may not reach a terminal are
 // written as \u and digits. It says the same.
@@ -140,12 +136,7 @@ func Percent(x *float64) string {
 }
 
 // Dash is s, or a dash for an empty one.
-func Dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func Dash(s string) string { return cmp.Or(s, "-") }
 
 // ShortHash is enough of a hash to tell series apart by eye.
 func ShortHash(hash string) string { return hash[:min(len(hash), 12)] }

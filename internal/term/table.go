@@ -25,11 +25,7 @@ func Table[T any](w io.Writer, head string, list []T, cells func(T) []any) {
 func Rows(w io.Writer, head string, rows func(row func(cells ...any))) {
 	all := [][]string{strings.Split(head, "\t")}
 	rows(func(cells ...any) {
-		texts := make([]string, len(cells))
-		for i, c := range cells {
-			texts[i] = Plain(fmt.Sprint(c))
-		}
-		all = append(all, texts)
+		all = append(all, text.Map(cells, func(c any) string { return Plain(fmt.Sprint(c)) }))
 	})
 	room := 0
 	if IsTerminal(w) {

@@ -46,11 +46,12 @@ func nothingYet(w io.Writer, what, run string) {
 }
 
 func trials(w io.Writer, list []ktrdr.Trial) {
-	term.Rows(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
-		for _, t := range list {
-			row(t.Operation.Tail(), text.Fit(term.Dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, term.Prices(t.MadeUp),
-				term.Dash(ktrdr.ShortRun(t.Run)), term.Hundredths(t.Sharpe), term.Percent(t.Alpha),
-				term.Percent(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, term.Ago(t.CreatedAt), research.Standing(&t))
+	const head = "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT"
+	term.Table(w, head, list, func(t ktrdr.Trial) []any {
+		return []any{
+			t.Operation.Tail(), text.Fit(term.Dash(t.Strategy), 20), t.Symbols + " " + t.Timeframes, term.Prices(t.MadeUp),
+			term.Dash(ktrdr.ShortRun(t.Run)), term.Hundredths(t.Sharpe), term.Percent(t.Alpha),
+			term.Percent(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, term.Ago(t.CreatedAt), research.Standing(&t),
 		}
 	})
 }
@@ -64,8 +65,9 @@ func experiments(w io.Writer, list []research.ExperimentRow) {
 				said = append(said, why)
 			}
 		}
-		return cells(e.Operation.Tail(), term.Dash(e.Strategy), term.Prices(e.MadeUp), term.Dash(string(e.Verdict)), evidenceCells(e),
-			term.Percent(e.NetReturn), e.Trades, term.Ago(e.At), strings.Join(said, ": "))
+		return slices.Concat(
+			[]any{e.Operation.Tail(), term.Dash(e.Strategy), term.Prices(e.MadeUp), term.Dash(string(e.Verdict))}, evidenceCells(e),
+			[]any{term.Percent(e.NetReturn), e.Trades, term.Ago(e.At), strings.Join(said, ": ")})
 	})
 	report.PrintCostLegend(w, slices.ContainsFunc(list, func(e research.ExperimentRow) bool { return e.CostBelowDefault }))
 }
@@ -177,18 +179,6 @@ func evidenceCells(e research.ExperimentRow) []any {
 	return []any{
 		term.Hundredths(e.TestSharpe), term.Percent(e.Alpha), term.Hundredths(e.Deflated), trials, looks, term.Percent(e.BuyAndHold), cost,
 	}
-}
-
-// cells joins single cells and lists of them to a row.
-func cells(parts ...any) (row []any) {
-	for _, p := range parts {
-		if list, ok := p.([]any); ok {
-			row = append(row, list...)
-		} else {
-			row = append(row, p)
-		}
-	}
-	return row
 }
 
 // Ended says in a few words how a research ended. A look may lift a finalist.

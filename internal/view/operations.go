@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ import (
 
 // Operation prints what there is to know of an operation, and the next command.
 func Operation(w io.Writer, p term.Palette, op ktrdr.Operation) {
-	line := func(name string, value any) { fmt.Fprintf(w, "  %-12s %s\n", name, term.Plain(fmt.Sprint(value))) }
+	line := func(name string, value any) { term.Field(w, name, "%v", value) }
 	fmt.Fprintf(w, "%s  %s  %.0f%%\n", op.ID, p.Status(op.Status), Percent(op))
 	if op.Parent != "" {
 		line("parent", op.Parent)
@@ -45,9 +46,7 @@ func Operation(w io.Writer, p term.Palette, op ktrdr.Operation) {
 			line("", cause)
 		}
 	}
-	if said := Summary(op.Result); said != "" {
-		line("result", said)
-	} else if said := ResultWords(op.Result); said != "" {
+	if said := cmp.Or(Summary(op.Result), ResultWords(op.Result)); said != "" {
 		line("result", said)
 	}
 	if madeUp, known := madeUpOf(op); known {
@@ -74,11 +73,7 @@ func Slots(w io.Writer, workers []ktrdr.Worker) {
 			continue
 		}
 		live++
-		var types []string
-		for _, t := range slices.Sorted(slices.Values(wk.Types)) {
-			types = append(types, string(t))
-		}
-		name := strings.Join(types, ", ")
+		name := text.Join(slices.Sorted(slices.Values(wk.Types)))
 		s := shared[name]
 		s.Busy += wk.Running
 		s.Total += wk.Slots

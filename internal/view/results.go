@@ -168,8 +168,7 @@ func Verdict(w io.Writer, p term.Palette, a *research.Assessment) {
 func printLedger(w io.Writer, r api.Results) {
 	if t := r.Trial; t != nil {
 		fmt.Fprintf(w, "%s %s, prices %s: %s and %s at the holdout so far; this one: %s\n", term.Plain(t.Symbols), term.Plain(t.Timeframes),
-			term.Prices(t.MadeUp),
-			text.Counted(t.MarketTrials, "trial"), text.Counted(t.MarketLooks, "look"), research.Standing(t))
+			term.Prices(t.MadeUp), text.Counted(t.MarketTrials, "trial"), text.Counted(t.MarketLooks, "look"), research.Standing(t))
 	}
 	for i := range r.Looks {
 		printLook(w, &r.Looks[i])
@@ -177,16 +176,13 @@ func printLedger(w io.Writer, r api.Results) {
 }
 
 func printLook(w io.Writer, l *ktrdr.Look) {
-	numbers := make([]string, len(l.Markets))
-	for i, m := range l.Markets {
-		numbers[i] = fmt.Sprintf("look %d at %s", m.Number, m.Market)
-	}
+	numbers := text.Map(l.Markets, func(m ktrdr.LookMarket) string { return fmt.Sprintf("look %d at %s", m.Number, m.Market) })
 	fmt.Fprintf(w, "%s (%s): %s\n", strings.Join(numbers, ", "), strings.ReplaceAll(string(l.Kind), "_", " "), term.Plain(lookSays(l)))
 	if h := report.HoldoutOf(l); h != nil && h.Sharpe != nil {
-		fmt.Fprintf(w, "  %-26s %s\n", "holdout Sharpe", report.HoldoutText(h))
+		printFigure(w, "holdout Sharpe", report.HoldoutText(h))
 	}
 	if l.Hash != (ktrdr.Hash{}) {
-		fmt.Fprintf(w, "  %-26s %s\n", "look_hash", l.Hash)
+		printFigure(w, "look_hash", l.Hash.String())
 	}
 }
 

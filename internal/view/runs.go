@@ -1,8 +1,10 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,9 +38,7 @@ func Runs(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 // Run prints what there is to know of a run.
 func Run(w io.Writer, r ktrdr.Run) {
 	fmt.Fprintf(w, "%s  %s  %s\n", r.ID, r.State, term.Plain(term.Dash(r.Goal)))
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %-12s %s\n", name, term.Plain(fmt.Sprintf(format, args...)))
-	}
+	line := func(name, format string, args ...any) { term.Field(w, name, format, args...) }
 	line("researches", "%s", RunCounts(r))
 	line("generations", "%d of %d closed%s", r.Closed, r.Generations, eachGeneration(r))
 	line("holdout", "%s, %s, %s", text.Counted(r.Finalists, "finalist"), text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
@@ -119,26 +119,21 @@ func Researches(w io.Writer, st research.Status) {
 			term.Plain(r.Run), r.Until.Local().Format("Mon 15:04 MST"), r.Generation, r.Open, term.Plain(r.Run))
 	}
 	if l := st.Last; l != nil {
-		said := l.Summary
-		if said == "" {
-			said = l.Error
-		}
 		fmt.Fprintf(w, "last research: %s %s %s: %s\n", l.Operation.Tail(), term.OnMadeUp(string(l.Outcome), l.MadeUp), term.Ago(l.CompletedAt),
-			term.Plain(said))
+			term.Plain(cmp.Or(l.Summary, l.Error)))
 	}
 }
 
 // PartOf is how much of a research is done: its phases count alike.
 func PartOf(r research.Active) float64 {
 	phases := len(research.Phases) - 2 // the first and the last take no time
-	for i, p := range research.Phases[1 : phases+1] {
-		if p == r.Phase {
-			part := float64(i)
-			if r.Progress != nil {
-				part += min(max(r.Progress.Percentage/100, 0), 1)
-			}
-			return part / float64(phases)
-		}
+	i := slices.Index(research.Phases[1:phases+1], r.Phase)
+	if i < 0 {
+		return 0
 	}
-	return 0
+	part := float64(i)
+	if r.Progress != nil {
+		part += min(max(r.Progress.Percentage/100, 0), 1)
+	}
+	return part / float64(phases)
 }

@@ -99,7 +99,7 @@ func (p *Template) URL(t testing.TB, prepare func(url string) error) string {
 	if p.err != nil {
 		t.Fatalf("the original of a database: %v", p.err)
 	}
-	return c.create(t, `TEMPLATE "`+p.name+`"`)
+	return c.create(t, `TEMPLATE "`+p.name+`"`+c.strategy)
 }
 
 // fill makes the original. The server copies no database with open connections, and

@@ -8,8 +8,7 @@ package main
 func (f *file) cell(name string, gates int, fields map[string]string, body func()) {
 	f.text("func "+name+"(c *cell)", name, 0, 8)
 	f.flushOn()
-	f.op("MOVQ", "c+0(FP)", "R13")
-	f.op("MOVQ", "cell_z(R13)", "AX")
+	f.moves("c+0(FP), R13", "cell_z(R13), AX")
 	moving := []string{"AX"}
 	for _, r := range []string{"BX", "DX", "SI", "DI", "R9", "R11"} {
 		if field, ok := fields[r]; ok {
@@ -21,8 +20,7 @@ func (f *file) cell(name string, gates int, fields map[string]string, body func(
 	f.op("SHLQ", "$2", "R8")
 	f.op("LEAQ", "(R8)(R8*2)", "R10")
 	f.op("MOVQ", "cell_rows(R13)", "R12")
-	rows := f.label("rows")
-	f.line("%s:", rows)
+	rows := f.mark("rows")
 	f.op("MOVQ", "cell_cols(R13)", "CX")
 	f.each(body, moving...)
 	skip := map[int]string{3: "(R8*2)", 4: "(R10*1)"}[gates] // the gates behind the first
@@ -30,8 +28,7 @@ func (f *file) cell(name string, gates int, fields map[string]string, body func(
 	if fields["BX"] == "zh" {
 		f.op("LEAQ", "(BX)"+skip, "BX")
 	}
-	f.op("DECQ", "R12")
-	f.op("JNE", rows)
+	f.again(rows, "DECQ", "R12")
 	f.leave()
 }
 
@@ -40,36 +37,30 @@ func gate(pointer string, i int) string {
 	return pointer + []string{"", "(R8*1)", "(R8*2)", "(R10*1)"}[i]
 }
 
-// gateSum is z + zh of a gate.
-func (f *file) gateSum(i int) reg {
+// gateSum replaces z of a gate by fn(z + zh).
+func (f *file) gateSum(i int, fn func(reg)) reg {
 	r := f.load(gate("(AX)", i))
 	f.op("VADDPS", gate("(BX)", i), r, r)
+	fn(r)
+	f.store(r, gate("(AX)", i))
 	return r
 }
 
 func (f *file) lstm() {
 	fields := map[string]string{"BX": "zh", "DX": "prev", "SI": "state", "DI": "keep", "R9": "h"}
 	f.cell("lstmAVX2", 4, fields, func() {
-		in := f.gateSum(0)
-		f.sigmoid(in)
-		f.store(in, gate("(AX)", 0))
-		fresh := f.gateSum(2)
-		f.tanh(fresh)
-		f.store(fresh, gate("(AX)", 2))
+		in := f.gateSum(0, f.sigmoid)
+		fresh := f.gateSum(2, f.tanh)
 		f.op("VMULPS", fresh, in, in)
 		f.free(fresh)
-		s := f.gateSum(1)
-		f.sigmoid(s)
-		f.store(s, gate("(AX)", 1))
+		s := f.gateSum(1, f.sigmoid)
 		f.op("VMULPS", "(DX)", s, s)
 		f.op("VADDPS", in, s, s)
 		f.free(in)
 		f.store(s, "(SI)")
 		f.tanh(s)
 		f.store(s, "(DI)")
-		out := f.gateSum(3)
-		f.sigmoid(out)
-		f.store(out, gate("(AX)", 3))
+		out := f.gateSum(3, f.sigmoid)
 		f.op("VMULPS", s, out, out)
 		f.store(out, "(R9)")
 		f.free(s, out)
@@ -118,9 +109,7 @@ func (f *file) lstmGrad() {
 func (f *file) gru() {
 	fields := map[string]string{"BX": "zh", "DX": "prev", "DI": "keep", "R9": "h"}
 	f.cell("gruAVX2", 3, fields, func() {
-		reset := f.gateSum(0)
-		f.sigmoid(reset)
-		f.store(reset, gate("(AX)", 0))
+		reset := f.gateSum(0, f.sigmoid)
 		keep := f.load(gate("(BX)", 2))
 		f.store(keep, "(DI)")
 		f.op("VMULPS", keep, reset, reset)
@@ -130,9 +119,7 @@ func (f *file) gru() {
 		f.free(reset)
 		f.tanh(fresh)
 		f.store(fresh, gate("(AX)", 2))
-		update := f.gateSum(1)
-		f.sigmoid(update)
-		f.store(update, gate("(AX)", 1))
+		update := f.gateSum(1, f.sigmoid)
 		t := f.load("(DX)")
 		f.op("VSUBPS", fresh, t, t)
 		f.op("VMULPS", t, update, update)

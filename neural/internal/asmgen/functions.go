@@ -75,8 +75,7 @@ func (f *file) join(x, y, z reg) {
 	f.free(y)
 }
 
-// log64 replaces x by its logarithm as num.Log computes it, for numbers that are
-// not below 1; NaN stays NaN.
+// log64 replaces x by its logarithm as num.Log computes it, for numbers that are not below 1; NaN stays NaN.
 func (f *file) log64(x reg) {
 	k, m, t := f.take(), f.take(), f.take()
 	f.op("VPSRLQ", "$52", x, k) // the exponent, as the last bits of a float64
@@ -158,8 +157,7 @@ func (f *file) sigmoid(x reg) {
 	f.free(t)
 }
 
-// tanh replaces x by its hyperbolic tangent: an odd polynomial near zero, else
-// 1 - 2/(exp(2|x|)+1).
+// tanh replaces x by its hyperbolic tangent: an odd polynomial near zero, else 1 - 2/(exp(2|x|)+1).
 func (f *file) tanh(x reg) {
 	sign, u, t := f.take(), f.take(), f.take()
 	f.op("VANDPS", f.word(signBit), x, sign)

@@ -12,15 +12,9 @@ func (f *file) gemm(name, v string, width int) {
 	f.text("func "+name+"(m, n, k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, bias *float32, slope float32)",
 		name, 8, 92)
 	f.flushOn()
-	f.op("MOVQ", "n+8(FP)", "AX")
-	f.op("MOVQ", "AX", "left-16(SP)")
-	f.op("MOVQ", "b+48(FP)", "SI")
-	f.op("MOVQ", "c+64(FP)", "DX")
-	f.op("MOVQ", "bias+80(FP)", "CX")
-	f.op("MOVQ", "aRow+32(FP)", "R8")
+	f.moves("n+8(FP), AX", "AX, left-16(SP)", "b+48(FP), SI", "c+64(FP), DX", "bias+80(FP), CX", "aRow+32(FP), R8")
 	f.op("LEAQ", "(R8)(R8*2)", "R9")
-	f.op("MOVQ", "aCol+40(FP)", "R10")
-	f.op("MOVQ", "bRow+56(FP)", "R11")
+	f.moves("aCol+40(FP), R10", "bRow+56(FP), R11")
 	f.op("VBROADCASTSS", "slope+88(FP)", v+"15")
 	columns, narrow, done := f.label("columns"), f.label("narrow"), f.label("done")
 	f.line("%s:", columns)
@@ -56,22 +50,18 @@ func (f tile) temp(i int) string { return fmt.Sprintf("%s%d", f.v, i) }
 // at is an operand some vectors behind an address.
 func (f tile) at(vec int, address string) string { return fmt.Sprintf("%d%s", vec*f.width, address) }
 
-// tiles goes down the rows with tiles of some vectors, then moves the column
-// pointers behind them.
+// tiles goes down the rows with tiles of some vectors, then moves the column pointers behind them.
 func (f *file) tiles(v string, width, vectors int) {
 	t := tile{f, v, width, vectors}
 	rows := f.label("rows")
-	f.op("MOVQ", "m+0(FP)", "BX")
-	f.op("MOVQ", "a+24(FP)", "DI")
-	f.op("MOVQ", "DX", "R15")
+	f.moves("m+0(FP), BX", "a+24(FP), DI", "DX, R15")
 	f.line("%s:", rows)
 	t.begin()
 	t.sums()
 	t.end()
 	f.op("LEAQ", "(R15)(AX*4)", "R15")
 	f.op("LEAQ", "(DI)(R8*4)", "DI")
-	f.op("SUBQ", "$4", "BX")
-	f.op("JNE", rows)
+	f.again(rows, "SUBQ", "$4", "BX")
 
 	skip, size := f.label("skip"), fmt.Sprintf("$%d", vectors*width)
 	f.op("ADDQ", size, "SI")
@@ -103,9 +93,7 @@ func (f tile) begin() {
 
 func (f tile) sums() {
 	loop, done := f.label("loop"), f.label("end")
-	f.op("MOVQ", "DI", "R12")
-	f.op("MOVQ", "SI", "R13")
-	f.op("MOVQ", "k+16(FP)", "AX")
+	f.moves("DI, R12", "SI, R13", "k+16(FP), AX")
 	f.op("TESTQ", "AX", "AX")
 	f.op("JEQ", done)
 	f.line("%s:", loop)
@@ -120,8 +108,7 @@ func (f tile) sums() {
 	}
 	f.op("ADDQ", "R10", "R12")
 	f.op("ADDQ", "R11", "R13")
-	f.op("DECQ", "AX")
-	f.op("JNE", loop)
+	f.again(loop, "DECQ", "AX")
 	f.line("%s:", done)
 }
 
@@ -155,13 +142,11 @@ func (f *file) peak(name, v string) {
 		y := fmt.Sprintf("Y%d", i)
 		f.op("VXORPS", y, y, y)
 	}
-	loop := f.label("loop")
-	f.line("%s:", loop)
+	loop := f.mark("loop")
 	for i := range 12 {
 		f.op("VFMADD231PS", v+"12", v+"13", fmt.Sprintf("%s%d", v, i))
 	}
-	f.op("DECQ", "AX")
-	f.op("JNE", loop)
+	f.again(loop, "DECQ", "AX")
 	f.op("VZEROUPPER")
 	f.op("RET")
 }

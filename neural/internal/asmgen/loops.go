@@ -2,17 +2,14 @@ package main
 
 import "fmt"
 
-// each writes a loop over n elements, eight at a time, from pointers which it
-// moves. n is in CX.
+// each writes a loop over n elements, eight at a time, from pointers which it moves. n is in CX.
 func (f *file) each(body func(), pointers ...string) {
-	loop := f.label("loop")
-	f.line("%s:", loop)
+	loop := f.mark("loop")
 	body()
 	for _, p := range pointers {
 		f.op("ADDQ", "$32", p)
 	}
-	f.op("SUBQ", "$8", "CX")
-	f.op("JNE", loop)
+	f.again(loop, "SUBQ", "$8", "CX")
 }
 
 func (f *file) load(at string) reg {
@@ -33,19 +30,12 @@ func (f *file) store(r reg, at string) { f.op("VMOVUPS", r, at) }
 // of pairs, then the halves of the registers are exchanged.
 func (f *file) transpose() {
 	f.text("func transposeAVX2(dst, src *float32, rows, cols, dstStride, srcStride int)", "transposeAVX2", 8, 48)
-	f.op("MOVQ", "dst+0(FP)", "DI")
-	f.op("MOVQ", "src+8(FP)", "SI")
-	f.op("MOVQ", "rows+16(FP)", "BX")
-	f.op("MOVQ", "dstStride+32(FP)", "R8")
-	f.op("MOVQ", "srcStride+40(FP)", "R9")
+	f.moves("dst+0(FP), DI", "src+8(FP), SI", "rows+16(FP), BX", "dstStride+32(FP), R8", "srcStride+40(FP), R9")
 	f.op("LEAQ", "(R8)(R8*2)", "R10")
 	f.op("LEAQ", "(R9)(R9*2)", "R11")
-	rows, cols := f.label("rows"), f.label("cols")
-	f.line("%s:", rows)
-	f.op("MOVQ", "cols+24(FP)", "CX")
-	f.op("MOVQ", "DI", "R12")
-	f.op("MOVQ", "SI", "R13")
-	f.line("%s:", cols)
+	rows := f.mark("rows")
+	f.moves("cols+24(FP), CX", "DI, R12", "SI, R13")
+	cols := f.mark("cols")
 	f.op("LEAQ", "(R13)(R9*4)", "R15")
 	for i, at := range []string{
 		"(R13)", "(R13)(R9*1)", "(R13)(R9*2)", "(R13)(R11*1)", "(R15)", "(R15)(R9*1)", "(R15)(R9*2)", "(R15)(R11*1)",
@@ -73,12 +63,10 @@ func (f *file) transpose() {
 	}
 	f.op("LEAQ", "(R12)(R8*8)", "R12")
 	f.op("ADDQ", "$32", "R13")
-	f.op("SUBQ", "$8", "CX")
-	f.op("JNE", cols)
+	f.again(cols, "SUBQ", "$8", "CX")
 	f.op("ADDQ", "$32", "DI")
 	f.op("LEAQ", "(SI)(R9*8)", "SI")
-	f.op("SUBQ", "$8", "BX")
-	f.op("JNE", rows)
+	f.again(rows, "SUBQ", "$8", "BX")
 	f.op("VZEROUPPER")
 	f.op("RET")
 }
@@ -86,28 +74,21 @@ func (f *file) transpose() {
 func (f *file) colSum() {
 	f.text("func colSumAVX2(dst, src *float32, rows, cols, stride int)", "colSumAVX2", 0, 40)
 	f.flushOn()
-	f.op("MOVQ", "dst+0(FP)", "DI")
-	f.op("MOVQ", "src+8(FP)", "SI")
-	f.op("MOVQ", "cols+24(FP)", "CX")
-	f.op("MOVQ", "stride+32(FP)", "R8")
-	cols, rows := f.label("cols"), f.label("rows")
-	f.line("%s:", cols)
-	f.op("MOVQ", "rows+16(FP)", "BX")
-	f.op("MOVQ", "SI", "R12")
+	f.moves("dst+0(FP), DI", "src+8(FP), SI", "cols+24(FP), CX", "stride+32(FP), R8")
+	cols := f.mark("cols")
+	f.moves("rows+16(FP), BX", "SI, R12")
 	f.op("VXORPS", "Y0, Y0, Y0")
 	f.op("VXORPS", "Y1, Y1, Y1")
-	f.line("%s:", rows)
+	rows := f.mark("rows")
 	f.op("VADDPS", "(R12)", "Y0", "Y0")
 	f.op("VADDPS", "32(R12)", "Y1", "Y1")
 	f.op("ADDQ", "R8", "R12")
-	f.op("DECQ", "BX")
-	f.op("JNE", rows)
+	f.again(rows, "DECQ", "BX")
 	f.op("VMOVUPS", "Y0", "(DI)")
 	f.op("VMOVUPS", "Y1", "32(DI)")
 	f.op("ADDQ", "$64", "SI")
 	f.op("ADDQ", "$64", "DI")
-	f.op("SUBQ", "$16", "CX")
-	f.op("JNE", cols)
+	f.again(cols, "SUBQ", "$16", "CX")
 	f.leave()
 }
 
@@ -116,21 +97,17 @@ func (f *file) colSum() {
 func (f *file) sumSquare() {
 	f.text("func sumSquareAVX2(x *float32, n int, sums *[16]float64)", "sumSquareAVX2", 0, 24)
 	f.flushOn()
-	f.op("MOVQ", "x+0(FP)", "SI")
-	f.op("MOVQ", "n+8(FP)", "CX")
-	f.op("MOVQ", "sums+16(FP)", "DI")
+	f.moves("x+0(FP), SI", "n+8(FP), CX", "sums+16(FP), DI")
 	for i := range reg(4) {
 		f.op("VXORPD", i, i, i)
 	}
-	loop := f.label("loop")
-	f.line("%s:", loop)
+	loop := f.mark("loop")
 	for i := range reg(4) {
 		f.op("VCVTPS2PD", fmt.Sprintf("%d(SI)", 16*i), 4+i)
 		f.op("VFMADD231PD", 4+i, 4+i, i)
 	}
 	f.op("ADDQ", "$64", "SI")
-	f.op("SUBQ", "$16", "CX")
-	f.op("JNE", loop)
+	f.again(loop, "SUBQ", "$16", "CX")
 	for i := range reg(4) {
 		f.op("VMOVUPD", i, fmt.Sprintf("%d(DI)", 32*i))
 	}
@@ -140,10 +117,7 @@ func (f *file) sumSquare() {
 func (f *file) multiply() {
 	f.text("func multiplyAVX2(dst, x, y *float32, n int)", "multiplyAVX2", 0, 32)
 	f.flushOn()
-	f.op("MOVQ", "dst+0(FP)", "DI")
-	f.op("MOVQ", "x+8(FP)", "SI")
-	f.op("MOVQ", "y+16(FP)", "DX")
-	f.op("MOVQ", "n+24(FP)", "CX")
+	f.moves("dst+0(FP), DI", "x+8(FP), SI", "y+16(FP), DX", "n+24(FP), CX")
 	f.each(func() {
 		x := f.load("(SI)")
 		f.op("VMULPS", "(DX)", x, x)
@@ -156,8 +130,7 @@ func (f *file) multiply() {
 func (f *file) apply(name string, fn func(x reg)) {
 	f.text("func "+name+"(x *float32, n int)", name, 0, 16)
 	f.flushOn()
-	f.op("MOVQ", "x+0(FP)", "DI")
-	f.op("MOVQ", "n+8(FP)", "CX")
+	f.moves("x+0(FP), DI", "n+8(FP), CX")
 	f.each(func() {
 		x := f.load("(DI)")
 		fn(x)
@@ -170,18 +143,15 @@ func (f *file) apply(name string, fn func(x reg)) {
 // log replaces n numbers of 64 bits, four at a time, by their logarithms.
 func (f *file) log() {
 	f.text("func logAVX2(x *float64, n int)", "logAVX2", 0, 16)
-	f.op("MOVQ", "x+0(FP)", "DI")
-	f.op("MOVQ", "n+8(FP)", "CX")
-	loop := f.label("loop")
-	f.line("%s:", loop)
+	f.moves("x+0(FP), DI", "n+8(FP), CX")
+	loop := f.mark("loop")
 	x := f.take()
 	f.op("VMOVUPD", "(DI)", x)
 	f.log64(x)
 	f.op("VMOVUPD", x, "(DI)")
 	f.free(x)
 	f.op("ADDQ", "$32", "DI")
-	f.op("SUBQ", "$4", "CX")
-	f.op("JNE", loop)
+	f.again(loop, "SUBQ", "$4", "CX")
 	f.op("VZEROUPPER")
 	f.op("RET")
 }
@@ -190,9 +160,7 @@ func (f *file) grads() {
 	begin := func(name, more string, args int) {
 		f.text("func "+name+"(d, y *float32, n int"+more+")", name, 0, args)
 		f.flushOn()
-		f.op("MOVQ", "d+0(FP)", "DI")
-		f.op("MOVQ", "y+8(FP)", "SI")
-		f.op("MOVQ", "n+16(FP)", "CX")
+		f.moves("d+0(FP), DI", "y+8(FP), SI", "n+16(FP), CX")
 	}
 	smooth := func(name string, fn func(reg)) {
 		begin(name, "", 24)
@@ -235,15 +203,11 @@ func (f *file) grads() {
 	bent("bentDropGradAVX2", ", mask *float32", 36, true)
 }
 
-// drop writes a mask and x under it, sixteen elements a round: each hash serves
-// two. See dropGo.
+// drop writes a mask and x under it, sixteen elements a round: each hash serves two. See dropGo.
 func (f *file) drop() {
 	f.text("func dropAVX2(dst, x, mask *float32, n int, lo, hi, below uint32, scale float32)", "dropAVX2", 0, 48)
 	f.flushOn()
-	f.op("MOVQ", "dst+0(FP)", "DI")
-	f.op("MOVQ", "x+8(FP)", "SI")
-	f.op("MOVQ", "mask+16(FP)", "DX")
-	f.op("MOVQ", "n+24(FP)", "CX")
+	f.moves("dst+0(FP), DI", "x+8(FP), SI", "mask+16(FP), DX", "n+24(FP), CX")
 	at, hi, below, scale, eight := f.take(), f.take(), f.take(), f.take(), f.take()
 	f.op("VBROADCASTSS", "lo+32(FP)", at)
 	f.op("VBROADCASTSS", "hi+36(FP)", hi)
@@ -253,8 +217,7 @@ func (f *file) drop() {
 	f.op("VMOVDQU", f.word(8), eight)
 	f.op("VPCMPEQD", "Y15", "Y15", "Y15") // -1
 	f.op("VPADDD", "Y15", below, below)   // what is greater stays
-	loop := f.label("loop")
-	f.line("%s:", loop)
+	loop := f.mark("loop")
 	h, t := f.take(), f.take()
 	f.op("VPMULLD", f.word(0x9e3779b1), at, h)
 	f.op("VPXOR", hi, h, h)
@@ -281,8 +244,7 @@ func (f *file) drop() {
 	for _, p := range []string{"DI", "SI", "DX"} {
 		f.op("ADDQ", "$64", p)
 	}
-	f.op("SUBQ", "$16", "CX")
-	f.op("JNE", loop)
+	f.again(loop, "SUBQ", "$16", "CX")
 	f.free(h, t, at, hi, below, scale, eight)
 	f.leave()
 	f.line("")
@@ -295,12 +257,7 @@ func (f *file) drop() {
 func (f *file) adam() {
 	f.text("func adamAVX2(w, m, v, grad *float32, n int, c *adamFactors)", "adamAVX2", 0, 48)
 	f.flushOn()
-	f.op("MOVQ", "w+0(FP)", "DI")
-	f.op("MOVQ", "m+8(FP)", "R8")
-	f.op("MOVQ", "v+16(FP)", "R9")
-	f.op("MOVQ", "grad+24(FP)", "SI")
-	f.op("MOVQ", "n+32(FP)", "CX")
-	f.op("MOVQ", "c+40(FP)", "DX")
+	f.moves("w+0(FP), DI", "m+8(FP), R8", "v+16(FP), R9", "grad+24(FP), SI", "n+32(FP), CX", "c+40(FP), DX")
 	factor := func(name string) reg { return f.broadcast("adamFactors_" + name + "(DX)") }
 	clip, decay, shrink := factor("clip"), factor("decay"), factor("shrink")
 	beta1, keep1, beta2, keep2 := factor("beta1"), factor("keep1"), factor("beta2"), factor("keep2")

@@ -81,11 +81,30 @@ func (f *file) op(name string, operands ...any) {
 	f.line("\t%s", strings.TrimRight(name+" "+strings.Join(text, ", "), " "))
 }
 
-// text begins a function; frame counts bytes of locals past the two words that
-// flushOn uses.
+// text begins a function; frame counts bytes of locals past the two words that flushOn uses.
 func (f *file) text(comment, name string, frame, args int) {
 	f.line("\n// %s", comment)
 	f.line("TEXT ·%s(SB), NOSPLIT, $%d-%d", name, 8+frame, args)
+}
+
+// moves copies words, each from its first operand to its second.
+func (f *file) moves(operands ...string) {
+	for _, o := range operands {
+		f.op("MOVQ", o)
+	}
+}
+
+// mark places a new label here.
+func (f *file) mark(name string) string {
+	l := f.label(name)
+	f.line("%s:", l)
+	return l
+}
+
+// again counts down and goes back to a label until nothing is left.
+func (f *file) again(label, name string, operands ...any) {
+	f.op(name, operands...)
+	f.op("JNE", label)
 }
 
 func (f *file) label(name string) string {
@@ -93,8 +112,7 @@ func (f *file) label(name string) string {
 	return fmt.Sprintf("%s%d", name, f.labels)
 }
 
-// flushOn makes the CPU flush denormal results to zero and take denormal
-// arguments for zero. It uses AX.
+// flushOn makes the CPU flush denormal results to zero and take denormal arguments for zero. It uses AX.
 func (f *file) flushOn() {
 	f.op("STMXCSR", "old-4(SP)")
 	f.op("MOVL", "old-4(SP)", "AX")

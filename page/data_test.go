@@ -1,0 +1,99 @@
+package page_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+var loadID = regexp.MustCompile(`/operations/(op_data_load_[0-9a-f_]+)`)
+
+func TestUpload_IsCheckedBeforeItIsStored(t *testing.T) {
+	l := openLab(t)
+	admin := l.browser(ktrdr.ScopeAdmin)
+	file := prices(1000)
+	status, body := admin.upload("eurusd_1h.csv", file, "zone", "UTC")
+	if status != http.StatusOK {
+		t.Fatalf("the upload answers %d: %s", status, body)
+	}
+	found := loadID.FindStringSubmatch(body)
+	if found == nil {
+		t.Fatalf("no import was started: %s", body)
+	}
+	checked := admin.eventually("/data/import?op="+found[1], "Nothing is stored yet")
+	has(t, checked, "Recognised: 1,000 bars of EURUSD 1h", "2020-01-06 00:00:00", `id="import-now"`, "ktrdr data import eurusd_1h.csv --symbol EURUSD")
+	has(t, admin.get("/data"), "No prices yet.")
+
+	status, body = admin.post("/data/import", formOf(t, checked))
+	if status != http.StatusOK {
+		t.Fatalf("the import answers %d: %s", status, body)
+	}
+	found = loadID.FindStringSubmatch(body)
+	admin.eventually("/data/import?op="+found[1], "1,000 bars of EURUSD 1h imported.")
+	has(t, admin.get("/data"), `href="/data/EURUSD/1h"`, "1,000")
+	has(t, admin.get("/data/EURUSD/1h"), "eurusd_1h.csv", "800 bars checked, no error.")
+
+	// The same again is refused, and says how to go on.
+	_, body = admin.upload("eurusd_1h.csv", prices(1200))
+	found = loadID.FindStringSubmatch(body)
+	has(t, admin.eventually("/data/import?op="+found[1], "An import would be refused"), "mode append", "Exists already")
+}
+
+func TestUpload_IsRefused(t *testing.T) {
+	l := openLab(t)
+	admin, reader := l.browser(ktrdr.ScopeAdmin), l.browser(ktrdr.ScopeRead)
+	for name, c := range map[string]struct {
+		as     *browser
+		file   string
+		text   string
+		fields []string
+		status int
+		want   string
+	}{
+		"of a read token":       {reader, "eurusd_1h.csv", prices(10), nil, http.StatusForbidden, "needs an admin token"},
+		"an empty file":         {admin, "eurusd_1h.csv", "", nil, http.StatusBadRequest, "the file is empty"},
+		"a name that says none": {admin, "data.csv", prices(10), nil, http.StatusBadRequest, "of which symbol"},
+		"no such zone":          {admin, "eurusd_1h.csv", prices(10), []string{"zone", "Mars/Base"}, http.StatusBadRequest, "no time zone"},
+		"a divisor of words":    {admin, "eurusd_1h.csv", prices(10), []string{"divide", "many"}, http.StatusBadRequest, "divide must be"},
+		"a symbol with a path":  {admin, "eurusd_1h.csv", prices(10), []string{"symbol", "../x"}, http.StatusBadRequest, ""},
+		"a name turned around":  {admin, "eur\u202eusd_1h.csv", prices(10), []string{"symbol", "X"}, http.StatusBadRequest, "control characters"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, body := c.as.upload(c.file, c.text, c.fields...)
+			if status != c.status || !strings.Contains(body, c.want) {
+				t.Errorf("answers %d, want %d with %q: %s", status, c.status, c.want, body)
+			}
+		})
+	}
+	has(t, admin.get("/data"), "No prices yet.")
+}
+
+// A file with errors is told line by line, and nothing of it is stored.
+func TestUpload_TellsWhatIsWrong(t *testing.T) {
+	l := openLab(t)
+	admin := l.browser(ktrdr.ScopeAdmin)
+	lines := strings.Split(prices(100), "\n")
+	lines[5] = strings.Replace(lines[5], ",10", ",-10", 1)
+	_, body := admin.upload("EURUSD_1h.csv", strings.Join(lines, "\n"))
+	found := loadID.FindStringSubmatch(body)
+	has(t, admin.eventually("/data/import?op="+found[1], "An import would be refused"), "EURUSD_1h.csv:6: negative-volume", "1 finding")
+}
+
+// The pages of data say when the holdout begins, and nothing of what is in it.
+func TestData_ShowsNothingOfAHoldout(t *testing.T) {
+	l := openLab(t)
+	admin := l.browser(ktrdr.ScopeAdmin)
+	file := prices(1000)
+	_, body := admin.upload("EURUSD_1h.csv", file, "new_market", "1")
+	checked := admin.eventually("/data/import?op="+loadID.FindStringSubmatch(body)[1], "Nothing is stored yet")
+	_, body = admin.post("/data/import", formOf(t, checked))
+	imported := admin.eventually("/data/import?op="+loadID.FindStringSubmatch(body)[1], "imported.")
+	all := checked + imported + admin.get("/data") + admin.get("/data/EURUSD/1h")
+	has(t, all, "800 bars checked")
+	for _, line := range strings.Split(strings.TrimSpace(file), "\n")[801:] {
+		hasNot(t, all, strings.Split(line, ",")[4])
+	}
+}

@@ -37,6 +37,9 @@ var controls = []atom.Atom{
 // single are elements without an end that do nothing in a file.
 var single = []atom.Atom{atom.Input, atom.Link, atom.Meta, atom.Img, atom.Embed, atom.Base}
 
+// onPages are the classes of elements that are of use only on a page.
+var onPages = []string{"btn", "seg", "back", "pick", "acts"}
+
 // title is the headline in one line.
 func (s *sheet) title() string { return strings.Join(strings.Fields(strings.Join(s.h1, " ")), " ") }
 
@@ -94,7 +97,7 @@ func (s *sheet) start(t html.Token) error {
 	if slices.Contains(single, t.DataAtom) {
 		return nil
 	}
-	if s.leftOut(t) {
+	if leftOut(t) {
 		if t.Type == html.StartTagToken {
 			s.skip = t.DataAtom
 		}
@@ -139,16 +142,15 @@ func (s *sheet) end(t html.Token) {
 }
 
 // leftOut reports whether an element does nothing in a file: a control, a form
-// that changes something, a link that is a button, or one that says so by the
-// attribute data-page.
-func (s *sheet) leftOut(t html.Token) bool {
-	switch {
-	case slices.Contains(controls, t.DataAtom):
+// that changes something, or one that says so by its class or by data-page.
+func leftOut(t html.Token) bool {
+	if slices.Contains(controls, t.DataAtom) || t.DataAtom == atom.Form && strings.EqualFold(attribute(t, "method"), "post") {
 		return true
-	case t.DataAtom == atom.Form:
-		return strings.EqualFold(attribute(t, "method"), "post")
-	case t.DataAtom == atom.A && slices.Contains(strings.Fields(attribute(t, "class")), "btn"):
-		return true
+	}
+	for class := range strings.FieldsSeq(attribute(t, "class")) {
+		if slices.Contains(onPages, class) {
+			return true
+		}
 	}
 	return slices.ContainsFunc(t.Attr, func(a html.Attribute) bool { return a.Key == "data-page" })
 }

@@ -20,35 +20,38 @@ import (
 // printing.
 type htmlFlags struct {
 	file  string
-	force bool
+	force *bool // replaces an existing file
 }
 
-func (f *htmlFlags) add(cmd *cobra.Command) {
+func (f *htmlFlags) add(cmd *cobra.Command, force *bool) {
+	f.force = force
 	cmd.Flags().StringVar(&f.file, "html", "", "write one HTML `FILE` that opens offline, instead of printing; - is standard output")
-	cmd.Flags().BoolVar(&f.force, "force", false, "with --html: replace an existing file")
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if err := f.check(cmd.Flags().Changed("html")); err != nil || before == nil {
-			return err
+		if cmd.Flags().Changed("html") {
+			if err := f.check(); err != nil {
+				return err
+			}
 		}
-		return before(cmd, args)
+		if before != nil {
+			return before(cmd, args)
+		}
+		return nil
 	}
 }
 
-// check refuses flags that contradict each other, before a server is called.
-func (f *htmlFlags) check(wanted bool) error {
-	switch {
-	case !wanted && f.force:
-		return usagef("--force replaces a file: name it with --html FILE")
-	case !wanted || f.file == "-":
+// check refuses a file that cannot be written, before a server is called.
+func (f *htmlFlags) check() error {
+	switch f.file {
+	case "-":
 		return nil
-	case f.file == "":
+	case "":
 		return usagef("--html needs a FILE to write; - is standard output")
 	}
 	if err := backend.CheckWritable(f.file); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(f.file); !f.force && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(f.file); !*f.force && !errors.Is(err, fs.ErrNotExist) {
 		return usagef("%s exists: choose another name, or replace it with --force", f.file)
 	}
 	return nil

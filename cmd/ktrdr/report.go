@@ -30,6 +30,7 @@ type reportFlags struct {
 	since, run string
 	markdown   bool
 	html       htmlFlags
+	force      bool
 }
 
 func newReport(a *app) *cobra.Command {
@@ -41,7 +42,8 @@ func newReport(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.since, "since", "", "how far back: `TIME`, a duration, or last (default 12h)")
 	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
 	cmd.Flags().BoolVar(&f.markdown, "markdown", false, "print Markdown, for a file or a mail")
-	f.html.add(cmd)
+	cmd.Flags().BoolVar(&f.force, "force", false, "with --html: replace an existing file")
+	f.html.add(cmd, &f.force)
 	return cmd
 }
 
@@ -49,6 +51,8 @@ func (a *app) report(ctx context.Context, c *client.Client, f reportFlags) error
 	switch {
 	case f.markdown && a.json:
 		return usagef("--markdown and --json are two forms of the same: leave one of them out")
+	case f.force && f.html.file == "":
+		return usagef("--force replaces a file: name it with --html FILE")
 	case f.markdown && f.html.file != "":
 		return usagef("--markdown and --html are two forms of the same: leave one of them out")
 	}

@@ -34,7 +34,9 @@ func (r assessmentRunner) Run(ctx context.Context, t *worker.Task) (json.RawMess
 	if err := a.judge(ctx); err != nil {
 		return nil, stopped(ctx, t, err)
 	}
-	return r.comment(ctx, t, spec, opinion(spec, a.verdict))
+	said := opinion(spec, a.verdict)
+	said.Lines = &a.lines
+	return r.comment(ctx, t, spec, said)
 }
 
 // assessment judges what a strategy did on the test part. It never sees the
@@ -47,6 +49,7 @@ type assessment struct {
 	trader  trader
 	seen    []train.Series // bars that research saw, of each symbol
 	verdict evidence.Verdict
+	lines   research.AssessedLines
 }
 
 const assessSteps = 2
@@ -72,6 +75,7 @@ func (a *assessment) judge(ctx context.Context) error {
 	if c.Test, err = a.test(ctx); err != nil {
 		return err
 	}
+	a.lines.Test = c.Test.Sketch()
 	a.tell(1, "looking back at the training part")
 	if c.InSample, err = a.inSample(); err != nil {
 		return err
@@ -98,7 +102,9 @@ func (a *assessment) inSample() (*evidence.Sharpe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("training part: %w", err)
 	}
-	return new(evidence.EstimateSharpe(part.Returns, part.BarsPerYear)), nil
+	a.lines.InSample = part.Sketch()
+	s := evidence.EstimateSharpe(part.Returns, part.BarsPerYear)
+	return &s, nil
 }
 
 // overrides make a strategy pay what its backtest paid, so that the training

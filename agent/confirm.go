@@ -39,7 +39,7 @@ func (confirmationRunner) Run(ctx context.Context, t *worker.Task) (json.RawMess
 	}
 	c := research.Confirmation{
 		Strategy: spec.Strategy, MadeUp: jobs.AnyMadeUp(spec.Bars),
-		Look: evidence.Confirm(holdout, t.Look.Before, spec.Rules), Daily: jobs.DailyOf(run.Sum),
+		Look: evidence.Confirm(holdout, t.Look.Before, spec.Rules), Daily: jobs.DailyOf(run.Sum), Line: holdout.Sketch(),
 	}
 	c.Summary, c.Claim = c.Look.Summary, c.Look.Claim
 	if c.LookHash, err = spec.LookHash(&c.Look); err != nil {

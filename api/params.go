@@ -117,6 +117,8 @@ func format(v reflect.Value) string {
 	switch v := reflect.Indirect(v).Interface().(type) {
 	case time.Duration: // an age, in days
 		return strconv.FormatFloat(v.Hours()/24, 'g', -1, 64)
+	case time.Time:
+		return v.UTC().Format(time.RFC3339)
 	default:
 		return fmt.Sprint(v)
 	}

@@ -27,6 +27,8 @@ var (
 	Metrics      = get[ByID, OperationMetrics]("/operations/{id}/metrics", "How far an operation is, in numbers")
 	GetResults   = get[ResultsRequest, Results]("/operations/{id}/results",
 		"The result of an operation, the files that it made and, of a backtest, pages of its columns")
+	GetInputs = get[InputsRequest, jobs.Inputs]("/operations/{id}/inputs",
+		"A window of the bars that a training read, with the indicator values and memberships of its strategy, and the shapes of its fuzzy sets")
 	Cancel = del[CancelRequest, CancelReply]("/operations/{id}", "Cancel an operation and everything below it")
 	Resume = post[ByID, ResumeReply]("/operations/{id}/resume", "Continue a failed or cancelled operation from its newest checkpoint "+
 		"whose blobs are there; if its worker finds them damaged, from the one before")
@@ -67,8 +69,10 @@ var (
 	DeleteStrategy = del[ByName, None]("/strategies/{name}", "Delete a strategy of the lab")
 	Indicators     = get[None, []indicator.Description]("/indicators", "Indicators that strategies may use")
 	Series         = get[None, []jobs.LibrarySeries]("/data", "Series of bars in the library, with their markets")
-	DecideMarket   = post[jobs.MarketRequest, jobs.LibrarySeries]("/data/market", "Say to which market a series of the library belongs")
-	CheckSeries    = get[SeriesRequest, jobs.SeriesCheck]("/data/{symbol}/{timeframe}/check",
+	SeriesBars     = get[BarsRequest, jobs.SeriesBars]("/data/{symbol}/{timeframe}/bars",
+		"Bars of a series, merged to a number of points; none of its holdout, opened or not")
+	DecideMarket = post[jobs.MarketRequest, jobs.LibrarySeries]("/data/market", "Say to which market a series of the library belongs")
+	CheckSeries  = get[SeriesRequest, jobs.SeriesCheck]("/data/{symbol}/{timeframe}/check",
 		"Check a series by the rules of an import, up to where the holdout begins")
 	DeleteSeries = del[SeriesRequest, jobs.DeletedSeries]("/data/{symbol}/{timeframe}",
 		"Delete a series and those that it replaced; its market keeps its trials and looks")

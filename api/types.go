@@ -130,7 +130,10 @@ type RowProgress struct {
 // pages of its columns.
 type ResultsRequest struct {
 	ByID
-	Include []string `query:"include" oneof:"trades,equity,positions,curve,returns" doc:"columns of a backtest, a page of each"`
+	Include []string  `query:"include" oneof:"trades,equity,positions,curve,returns" doc:"columns of a backtest, a page of each"`
+	Trades  string    `query:"trades" oneof:"time,worst" doc:"the order of the trades; by default time"`
+	Since   time.Time `query:"since" doc:"only trades that end then or later (RFC 3339)"`
+	Points  int       `query:"points" doc:"all of the equity in at most this number of points, 4 to 1000, instead of a page of it"`
 	Page
 }
 
@@ -161,6 +164,18 @@ type Results struct {
 type Download struct {
 	ktrdr.Artifact
 	URL string `json:"url"`
+}
+
+// InputsRequest asks for what a training reads.
+type InputsRequest struct {
+	ByID
+	jobs.InputsQuery
+}
+
+// BarsRequest asks for bars of a series.
+type BarsRequest struct {
+	SeriesRequest
+	jobs.BarsQuery
 }
 
 // FileRequest asks for a file that an operation made.

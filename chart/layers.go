@@ -96,10 +96,12 @@ func (c *canvas) hatch(points []XY) {
 	c.printf(`<rect width="100%%" height="%s" fill="url(#hatch)" clip-path="url(#h%x)"/>`, px(c.height), h.Sum64())
 }
 
-// Hatch defines the pattern of luck. A page has it once, before its figures.
+// Hatch defines the pattern of luck, and the dots of what is sealed. A page has it
+// once, before its figures.
 const Hatch template.HTML = `<svg class="vh" width="0" height="0" aria-hidden="true"><defs>` +
 	`<pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">` +
-	`<line class="hl" x1="0" x2="0" y1="0" y2="5"/></pattern></defs></svg>`
+	`<line class="hl" x1="0" x2="0" y1="0" y2="5"/></pattern>` +
+	`<pattern id="dots" width="7" height="7" patternUnits="userSpaceOnUse"><circle class="hd" cx="2" cy="2" r=".8"/></pattern></defs></svg>`
 
 // Zone shades a stretch of x over the height of the plot.
 type Zone struct {
@@ -113,7 +115,7 @@ func (z Zone) draw(c *canvas) {
 	from, to := c.x.At(z.From), c.x.At(z.To)
 	c.printf(`<rect class="z %s" x="%s" width="%s" y="0" height="%s"/>`, z.Class, percent(from), percent(to-from), px(c.height))
 	if z.Text != "" {
-		c.printf(`<text class="t" x="%s" dx="6" y="14"><tspan class="b">%s</tspan> %s</text>`,
+		c.printf(`<text class="t" x="%s" dx="6" y="14"><tspan class="b">%s</tspan> <tspan class="zn">%s</tspan></text>`,
 			percent(from), template.HTMLEscapeString(z.Text), template.HTMLEscapeString(z.Note))
 	}
 }

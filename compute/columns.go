@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -44,22 +45,23 @@ func (d *Service) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) 
 	first := run.Config.StartBar // nothing happens before
 	c := jobs.Columns{}
 	if p.Trades {
-		for _, t := range part(run.Trades, p) {
-			c.Trades = append(c.Trades, shownTrade(t))
-		}
-		c.More = continues(p, len(run.Trades))
+		list := shownTrades(run.Trades, p)
+		c.Trades, c.More = part(list, p), continues(p, len(list))
 	}
 	times := part(run.Time[first:], p)
-	if p.Equity || p.Positions {
+	if p.Equity && p.Points == 0 || p.Positions {
 		c.More = c.More || continues(p, len(run.Time)-first)
 	}
-	if p.Equity {
+	switch {
+	case p.Equity && p.Points > 0:
+		c.Equity = thinned(run.Time[first:], run.Equity[first:], p.Points)
+	case p.Equity:
 		c.Equity = points(times, part(run.Equity[first:], p))
 	}
 	if p.Positions && len(all.Accounts) == 1 {
 		c.Positions = points(times, part(run.Position[first:], p))
 	}
-	if len(all.Accounts) > 1 && (p.Equity || p.Positions) {
+	if len(all.Accounts) > 1 && (p.Equity && p.Points == 0 || p.Positions) {
 		c.Accounts = accountColumns(all.Accounts, times, p)
 	}
 	if p.Curve {
@@ -112,6 +114,47 @@ func accountColumns(accounts []backtest.Account, times []int64, p jobs.Page) []j
 		list[k] = c
 	}
 	return list
+}
+
+func shownTrades(trades []backtest.Trade, p jobs.Page) []jobs.Trade {
+	list := make([]jobs.Trade, 0, len(trades))
+	for i, t := range trades {
+		if shown := shownTrade(t); !shown.ExitTime.Before(p.Since) {
+			shown.Number = i + 1
+			list = append(list, shown)
+		}
+	}
+	if p.WorstFirst {
+		slices.SortStableFunc(list, func(a, b jobs.Trade) int { return cmp.Compare(a.Net, b.Net) })
+	}
+	return list
+}
+
+// thinned keeps at most n points of a series, but not fewer than 4: the first, the
+// last, and the lowest and the highest of each stretch between them.
+func thinned(times []int64, values []float64, n int) []jobs.Point {
+	if n = max(n, 4); len(values) <= n {
+		return points(times, values)
+	}
+	at := func(i int) jobs.Point { return jobs.Point{Time: instant(times[i]), Value: values[i]} }
+	kept := []jobs.Point{at(0)}
+	inner, stretches := len(values)-2, (n-2)/2
+	for k := range stretches {
+		low, high := 1+inner*k/stretches, 1+inner*k/stretches
+		for i := low; i < 1+inner*(k+1)/stretches; i++ {
+			if values[i] < values[low] {
+				low = i
+			}
+			if values[i] > values[high] {
+				high = i
+			}
+		}
+		kept = append(kept, at(min(low, high)))
+		if low != high {
+			kept = append(kept, at(max(low, high)))
+		}
+	}
+	return append(kept, at(len(values)-1))
 }
 
 func shownTrade(t backtest.Trade) jobs.Trade {

@@ -17,6 +17,7 @@ type Part struct {
 	MaxDrawdown float64          `json:"max_drawdown"`  // as a fraction of the peak
 	Ruined      bool             `json:"ruined"`        // the account was used up; of a portfolio, every account
 	Accounts    int              `json:"accounts"`      // one per symbol: that many positions can be open at once
+	Time        []int64          `json:"-"`             // openings of the bars between which the returns are; for drawing
 }
 
 // PartOf takes what a verdict needs out of a backtest of these bars.
@@ -47,7 +48,7 @@ func judgeable(bars *market.Bars, r *backtest.Result) error {
 func partOf(r *backtest.Result, hold []float64) Part {
 	p := Part{
 		Returns: Returns(r.Equity[r.Config.StartBar:]), Hold: hold, Trades: r.Trades,
-		MaxDrawdown: r.Metrics.MaxDrawdownPct / 100, Ruined: r.Ended == backtest.OnRuin, Accounts: 1,
+		MaxDrawdown: r.Metrics.MaxDrawdownPct / 100, Ruined: r.Ended == backtest.OnRuin, Accounts: 1, Time: r.Time[r.Config.StartBar:],
 	}
 	if r.Metrics.BarsPerYear != nil {
 		p.BarsPerYear = *r.Metrics.BarsPerYear

@@ -94,6 +94,14 @@ func (f *fakeDesk) DecideMarket(_ context.Context, r jobs.MarketRequest) (jobs.L
 	return jobs.LibrarySeries{Symbol: r.Symbol, Timeframe: r.Timeframe, Market: "mkt_1", MarketReason: "same market as " + r.SameMarketAs}, nil
 }
 
+func (f *fakeDesk) Bars(_ context.Context, symbol, timeframe string, q jobs.BarsQuery) (jobs.SeriesBars, error) {
+	return jobs.SeriesBars{Symbol: symbol + timeframe, HoldoutFrom: q.From, Selected: q.Points}, nil
+}
+
+func (f *fakeDesk) Inputs(_ context.Context, op ktrdr.Operation, q jobs.InputsQuery) (jobs.Inputs, error) {
+	return jobs.Inputs{Symbol: q.Symbol, First: q.Limit}, nil
+}
+
 func (f *fakeDesk) Columns(_ context.Context, op ktrdr.Operation, q jobs.Page) (jobs.Columns, error) {
 	return f.columns(op, q)
 }
@@ -228,9 +236,33 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	if st.send(t, http.MethodGet, path, ""); asked != (jobs.Page{}) {
 		t.Error("columns were read without being asked for")
 	}
-	for _, bad := range []string{"?include=weights", "?limit=5", "?include=trades&cursor=-1", "?include=trades&limit=1001"} {
+	st.send(t, http.MethodGet, path+"?include=trades,equity&trades=worst&points=400", "")
+	if asked != (jobs.Page{Trades: true, Equity: true, Limit: smallPage, WorstFirst: true, Points: 400}) {
+		t.Errorf("asked for %+v, want the worst trades and 400 points", asked)
+	}
+	for _, bad := range []string{
+		"?include=trades&trades=best", "?include=equity&points=3", "?include=weights", "?limit=5",
+		"?include=trades&cursor=-1", "?include=trades&limit=1001",
+	} {
 		if a := st.send(t, http.MethodGet, path+bad, ""); a.status != http.StatusBadRequest {
 			t.Errorf("%s: %d, want 400", bad, a.status)
+		}
+	}
+}
+
+func TestLab_ShowsBarsAndInputs(t *testing.T) {
+	engine := &fakeEngine{operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {
+		return ktrdr.Operation{ID: id, Type: ktrdr.Training, Status: ktrdr.Completed}, nil
+	}}
+	st := serve(t, engine)
+	for path, want := range map[string]string{
+		"/api/v1/data/EURUSD/1h/bars?from=2020-01-02&points=7":                   `"holdout_from":"2020-01-02T00:00:00Z","selected":7`,
+		"/api/v1/data/EURUSD/1h/bars?from=2020-01-02T03:00:00Z":                  `"holdout_from":"2020-01-02T03:00:00Z"`,
+		"/api/v1/operations/" + string(testOp) + "/inputs?symbol=EURUSD&limit=9": `"first":9`,
+		"/api/v1/data/EURUSD/1h/bars?from=yesterday":                             "is an instant such as",
+	} {
+		if a := st.send(t, http.MethodGet, path, ""); !strings.Contains(string(a.body), want) {
+			t.Errorf("%s: %s, want %s", path, a.body, want)
 		}
 	}
 }

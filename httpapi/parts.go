@@ -141,6 +141,10 @@ type Desk interface {
 	RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error)
 	DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error)
 
+	// Bars returns bars of a series, none of them of its holdout.
+	Bars(ctx context.Context, symbol, timeframe string, q jobs.BarsQuery) (jobs.SeriesBars, error)
+	// Inputs returns what the network of a training reads.
+	Inputs(ctx context.Context, op ktrdr.Operation, q jobs.InputsQuery) (jobs.Inputs, error)
 	// Columns returns a page of what a backtest stored.
 	Columns(ctx context.Context, op ktrdr.Operation, q jobs.Page) (jobs.Columns, error)
 	// File returns a file that an operation made; one of a compacted operation

@@ -132,6 +132,15 @@ func parse(p api.Parameter, given string, into reflect.Value) error {
 		if !to.Valid() {
 			return wrong("is an operation's id, not %.40q", given)
 		}
+	case *time.Time: // an instant, or the beginning of a day
+		at, err := time.Parse(time.RFC3339, given)
+		if err != nil {
+			at, err = time.Parse(time.DateOnly, given)
+		}
+		if err != nil {
+			return wrong("is an instant such as 2026-01-31T14:00:00Z or a day such as 2026-01-31, not %.40q", given)
+		}
+		*to = at.UTC()
 	case encoding.TextUnmarshaler:
 		if err := to.UnmarshalText([]byte(given)); err != nil {
 			return malformed("%w", err)

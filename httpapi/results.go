@@ -74,7 +74,10 @@ func columns(in api.ResultsRequest) (q jobs.Page, err error) {
 	has := func(name string) bool { return slices.Contains(in.Include, name) }
 	q = jobs.Page{
 		Trades: has("trades"), Equity: has("equity"), Positions: has("positions"), Curve: has("curve"), Returns: has("returns"),
-		Limit: cmp.Or(in.Limit, smallPage),
+		Limit: cmp.Or(in.Limit, smallPage), WorstFirst: in.Trades == "worst", Since: in.Since, Points: in.Points,
+	}
+	if in.Points != 0 && in.Points < leastPoints {
+		return q, malformed("the query parameter points is %d; it must be %d to %d", in.Points, leastPoints, maxPage)
 	}
 	if in.Cursor == "" {
 		return q, nil
@@ -83,6 +86,21 @@ func columns(in api.ResultsRequest) (q jobs.Page, err error) {
 		return q, malformed("the query parameter cursor is the next_cursor of the page before, not %.40q", in.Cursor)
 	}
 	return q, nil
+}
+
+const leastPoints = 4 // of a curve: its ends and its extremes
+
+// inputs shows what a training reads.
+func (s *Server) inputs(c *call, in api.InputsRequest) (jobs.Inputs, error) {
+	op, err := s.engine.Operation(c.Context(), in.ID)
+	if err != nil {
+		return jobs.Inputs{}, err
+	}
+	return s.desk.Inputs(c.Context(), op, in.InputsQuery)
+}
+
+func (s *Server) seriesBars(c *call, in api.BarsRequest) (jobs.SeriesBars, error) {
+	return s.desk.Bars(c.Context(), in.Symbol, in.Timeframe, in.BarsQuery)
 }
 
 // downloads are the files that a result names as its artifacts. Those of a

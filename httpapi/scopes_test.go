@@ -15,6 +15,7 @@ var routes = map[string]string{
 	"GET /api/v1/operations/{id}/events":   readTokens,
 	"GET /api/v1/operations/{id}/metrics":  readTokens,
 	"GET /api/v1/operations/{id}/results":  readTokens,
+	"GET /api/v1/operations/{id}/inputs":   readTokens,
 	"DELETE /api/v1/operations/{id}":       adminTokens,
 	"POST /api/v1/operations/{id}/resume":  adminTokens,
 	"POST /api/v1/operations/{id}/retry":   adminTokens,
@@ -43,6 +44,7 @@ var routes = map[string]string{
 	"POST /api/v1/strategies/validate":            readTokens,
 	"DELETE /api/v1/strategies/{name}":            adminTokens,
 	"GET /api/v1/data/{symbol}/{timeframe}/check": readTokens,
+	"GET /api/v1/data/{symbol}/{timeframe}/bars":  readTokens,
 
 	"POST /api/v1/agent/trigger":           adminTokens,
 	"POST /api/v1/breakers/{name}/force":   adminTokens,

@@ -20,6 +20,7 @@ func table() []row {
 		on(api.Children, (*Server).children),
 		on(api.Metrics, (*Server).operationMetrics),
 		on(api.GetResults, (*Server).results),
+		on(api.GetInputs, (*Server).inputs),
 		on(api.Cancel, (*Server).cancel),
 		on(api.Resume, (*Server).resume),
 		on(api.Retry, (*Server).retry),
@@ -48,6 +49,7 @@ func table() []row {
 		}),
 		on(api.Indicators, func(s *Server, _ *call, _ api.None) ([]indicator.Description, error) { return s.desk.Indicators(), nil }),
 		ask(api.Series, toDesk, Desk.Series),
+		on(api.SeriesBars, (*Server).seriesBars),
 		forward(api.DecideMarket, toDesk, Desk.DecideMarket),
 		on(api.CheckSeries, func(s *Server, c *call, in api.SeriesRequest) (jobs.SeriesCheck, error) {
 			return s.desk.CheckSeries(c.Context(), in.Symbol, in.Timeframe)

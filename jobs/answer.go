@@ -34,6 +34,10 @@ type PredictedBar struct {
 type Page struct {
 	Trades, Equity, Positions, Curve, Returns bool
 	From, Limit                               int
+
+	WorstFirst bool      // trades by what they left; else by time
+	Since      time.Time // only trades that end then or later
+	Points     int  // of the equity: this number at most, of all of it and not of a page; 0: a page of every bar
 }
 
 // Columns is a page of what a backtest stored: of each column that was asked for,
@@ -59,6 +63,7 @@ type AccountColumns struct {
 
 // Trade is a position from its entry to its exit, with all it cost.
 type Trade struct {
+	Number     int       `json:"number"`           // from 1, in the order of exits
 	Symbol     string    `json:"symbol,omitempty"` // where several were traded
 	EntryTime  time.Time `json:"entry_time"`       // openings of the bars
 	ExitTime   time.Time `json:"exit_time"`

@@ -92,10 +92,10 @@ func diffStates(a, b ktrdr.Checkpoint) *checkpointDiff {
 			continue
 		}
 		if had {
-			d.Lines = append(d.Lines, diffLine{"−", "del", name + ": " + cut(was, mostDiffText)})
+			d.Lines = append(d.Lines, diffLine{"−", "del", name + ": " + cutState(was, mostDiffText)})
 		}
 		if has {
-			d.Lines = append(d.Lines, diffLine{"+", "ins", name + ": " + cut(is, mostDiffText)})
+			d.Lines = append(d.Lines, diffLine{"+", "ins", name + ": " + cutState(is, mostDiffText)})
 		}
 	}
 	return d
@@ -150,8 +150,8 @@ func byPath(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// cut shortens a text; what is left out is told by its length.
-func cut(s string, most int) string {
+// cutState shortens a text; what is left out is told by its length.
+func cutState(s string, most int) string {
 	runes := []rune(s)
 	if len(runes) <= most {
 		return s

@@ -204,7 +204,7 @@ func (p *Pages) readSeries(ctx context.Context, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.Check = checkOf(&checked)
+	v.Check = findingsOf(&checked)
 	if may(ctx) {
 		if s.MarketQuestion != "" {
 			q := questionOf(s, all, v.Path)
@@ -239,8 +239,8 @@ func (v *series) facts(s *jobs.LibrarySeries) {
 	say("Holdout begins", v.Holdout)
 }
 
-// checkOf says what a check found. Gaps are told, but are not errors.
-func checkOf(c *jobs.SeriesCheck) checkView {
+// findingsOf says what a check found. Gaps are told, but are not errors.
+func findingsOf(c *jobs.SeriesCheck) checkView {
 	v := checkView{Mark: "done", Command: "ktrdr data check " + c.Symbol + " " + c.Timeframe}
 	until := ""
 	if !c.Until.IsZero() {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chart"
 )
 
@@ -70,6 +71,17 @@ func plural(n int, noun string) string {
 	return count(n) + " " + noun + "s"
 }
 
+// plain makes a text of a user or a model harmless: no control character and none
+// that turns the direction of the text around it. Ends of lines stay.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && !ktrdr.Printable(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
 // dollars writes money.
 func dollars(v float64) string { return fmt.Sprintf("$%.2f", v) }
 
@@ -105,7 +117,18 @@ func clip(s string, most int) string {
 	return string(r[:most-1]) + "…"
 }
 
-// capital writes a word with a capital letter.
+// significant writes a probability with two significant digits.
+func significant(v *float64) string {
+	if v == nil {
+		return missing
+	}
+	if *v >= 0.01 || *v == 0 {
+		return chart.Number(*v, 3)
+	}
+	return chart.Number(*v, int(math.Ceil(-math.Log10(*v)))+1)
+}
+
+// capital writes a text with a capital at its beginning.
 func capital(s string) string {
 	if s == "" {
 		return s
@@ -128,3 +151,20 @@ func size(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %cB", value, units[0])
 }
+
+// sentence writes what a program said as a sentence.
+func sentence(s string) string {
+	s = strings.TrimRight(plain(strings.TrimSpace(s)), ". ")
+	return s + "."
+}
+
+// cut shortens a text that is too long for a page.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + " …"
+}
+
+// monthOf writes the month of an instant.
+func monthOf(t time.Time) string { return t.UTC().Format("Jan 2006") }

@@ -76,7 +76,7 @@ func (p *Pages) readModels(ctx context.Context, r *http.Request) (any, error) {
 	well := 0
 	for _, m := range health {
 		row := languageModel{
-			Name: m.Model, Provider: m.Provider, Mark: "done", State: "healthy", Input: price(m.Input), Output: price(m.Output),
+			Name: m.Model, Provider: m.Provider, Mark: "done", State: "healthy", Input: tokenPrice(m.Input), Output: tokenPrice(m.Output),
 			Calls: count(int(m.Calls)), Success: share(m.SuccessRate), Latency: missing, Error: m.LastError,
 		}
 		if m.Calls > 0 {
@@ -102,9 +102,9 @@ func (p *Pages) readModels(ctx context.Context, r *http.Request) (any, error) {
 	return v, p.readTrained(ctx, r.URL.Query().Get("cursor"), &v)
 }
 
-// price is US dollars per million tokens; one that is not known keeps a model from
+// tokenPrice is US dollars per million tokens; one that is not known keeps a model from
 // being called.
-func price(v *float64) string {
+func tokenPrice(v *float64) string {
 	if v == nil {
 		return "unknown"
 	}

@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
@@ -60,11 +59,10 @@ func (p *Pages) routeOverview() {
 
 // overview is the view of a run or of a span of time.
 type overview struct {
-	Ranges, Runs, Sorts []option
-	Keep                []field // of the query, in the form of the leaderboard
-	Symbol, Timeframe   string
-	Run                 string
-	Export, Command     string // where the report is, and the command that writes it
+	Ranges, Runs []option
+	Run          string
+	Export       string // where the report is
+	Command      string // that writes it
 
 	Span     string
 	Headline string
@@ -77,8 +75,7 @@ type overview struct {
 	Capacity string
 	Running  []running
 
-	Summary, Shown, NoLeaders, Next string
-	Leaders                         []leader
+	Board board
 
 	Stopped []stoppedRow
 	Needs   []need
@@ -115,11 +112,6 @@ type (
 	}
 )
 
-const (
-	leadersOfAPage = 50
-	leadersOfAFile = 300
-)
-
 // readOverview reads everything that the page shows.
 func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, error) {
 	span := api.ReportRequest{Since: q.since, Run: q.run}
@@ -135,9 +127,10 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	if err != nil {
 		return overview{}, err
 	}
-	board, err := p.lab.Leaderboard(ctx, report.LeaderboardQuery{
+	listed := report.LeaderboardQuery{
 		Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe, Sort: q.sort, Limit: rows(ctx, leadersOfAPage, leadersOfAFile), Cursor: q.cursor,
-	})
+	}
+	board, err := p.lab.Leaderboard(ctx, listed)
 	if err != nil {
 		return overview{}, err
 	}
@@ -149,7 +142,7 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	if err != nil {
 		return overview{}, err
 	}
-	n := overview{Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe}
+	n := overview{Run: q.run}
 	n.choices(q, runs.Runs)
 	if err := p.readActions(ctx, &n, q, runs.Runs); err != nil {
 		return overview{}, err
@@ -160,7 +153,7 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	n.funnel(search.Funnel)
 	n.Best = bestSoFar(&search)
 	n.running(ctx, status, q)
-	n.leaders(board, q)
+	n.Board = boardOf(board, boardQuery{at: "/night", LeaderboardQuery: listed}, []field{{"since", q.since}, {"run", q.run}})
 	n.Stopped = stoppedRows(search.Stopped)
 	n.Needs = needsOf(ctx, &told, breakers, q.at())
 	n.spend(status.Budget, told.Models)
@@ -183,14 +176,6 @@ func (n *overview) choices(q overviewQuery, runs []ktrdr.Run) {
 	n.Runs = append(n.Runs, option{Name: "All runs"})
 	for _, r := range runs {
 		n.Runs = append(n.Runs, option{Value: r.ID, Chosen: r.ID == q.run, Name: fmt.Sprintf("%s (%d)", clip(cmp.Or(r.Goal, r.ID), 48), r.Created)})
-	}
-	for _, name := range report.Sorts {
-		n.Sorts = append(n.Sorts, option{Value: name, Name: name, Chosen: name == cmp.Or(q.sort, report.Sorts[0])})
-	}
-	for _, f := range []field{{"since", q.since}, {"run", q.run}} {
-		if f.Value != "" {
-			n.Keep = append(n.Keep, f)
-		}
 	}
 }
 
@@ -264,71 +249,6 @@ func (n *overview) funnel(f report.Funnel) {
 	add("Claimed", f.Claims, fmt.Sprintf("needs adjusted p ≤ %v", evidence.Rules{}.WithDefaults().MaxLuck))
 }
 
-type leader struct {
-	ID, Handle, Strategy, Symbol, Timeframe, Verdict, Mark   string
-	MadeUp                                                   bool
-	Skill                                                    template.HTML
-	Sharpe, Error, Luck, Holdout, Deflated, Return, Drawdown string
-	Trades                                                   int
-}
-
-// marks are the shapes that stand before the words of a verdict.
-var marks = map[string]string{
-	"claimed": "claimed", "failed": "failed", "cancelled": "failed", "gate rejected": "gate", "not ended": "run",
-	"not confirmed": "neutral", "being confirmed": "run", "finalist, not opened": "neutral",
-}
-
-func (n *overview) leaders(b report.Leaderboard, q overviewQuery) {
-	n.Summary = b.Summary
-	n.NoLeaders = "No strategy matches."
-	if b.Next != "" {
-		next := q
-		next.cursor = b.Next
-		n.Next = next.at()
-	}
-	scale := skillScale(b.Rows)
-	for _, l := range b.Rows {
-		row := leader{
-			ID: string(l.Operation), Handle: handle(l.Operation), Strategy: strategyName(l.Strategy), Symbol: l.Symbols, Timeframe: l.Timeframes,
-			Verdict: l.Standing, Mark: marks[l.Standing], MadeUp: l.MadeUp != nil && *l.MadeUp,
-			Sharpe: number(l.Sharpe, 2), Luck: missing, Holdout: "sealed", Deflated: number(l.Deflated, 3), Return: percent(l.NetReturn),
-			Drawdown: share(l.MaxDrawdown), Trades: l.Trades,
-		}
-		if l.Sharpe != nil {
-			skill := chart.Skill{Value: *l.Sharpe, Scale: scale}
-			if l.StandardError != nil {
-				skill.Error, row.Error = *l.StandardError, number(l.StandardError, 2)
-				skill.Luck = evidence.BestByLuck(l.MarketTrials) * skill.Error
-				row.Luck = fmt.Sprintf("%s of %s", chart.Number(skill.Luck, 2), count(l.MarketTrials))
-			}
-			row.Skill = skill.HTML()
-		}
-		if l.Holdout != nil {
-			row.Holdout = number(l.Holdout.Sharpe, 2)
-		}
-		n.Leaders = append(n.Leaders, row)
-	}
-	n.Shown = fmt.Sprintf("%d shown.", len(n.Leaders))
-	if b.Next != "" {
-		n.Shown = fmt.Sprintf("%d shown, more follow.", len(n.Leaders))
-	}
-}
-
-// skillScale holds the Sharpe ratios of all rows with their errors and luck.
-func skillScale(rows []report.Leader) chart.Scale {
-	s := chart.Scale{Min: -2, Max: 2}
-	for _, l := range rows {
-		if l.Sharpe == nil {
-			continue
-		}
-		s = s.Include(max(*l.Sharpe, -3))
-		if l.StandardError != nil {
-			s = s.Include(*l.Sharpe + *l.StandardError).Include(evidence.BestByLuck(l.MarketTrials) * *l.StandardError)
-		}
-	}
-	return s.Pad(0.04)
-}
-
 func (n *overview) spend(b research.BudgetStatus, calls *report.ModelCalls) {
 	if b.Limit == 0 && calls == nil {
 		return
@@ -340,26 +260,4 @@ func (n *overview) spend(b research.BudgetStatus, calls *report.ModelCalls) {
 	if calls != nil {
 		n.Spend.Models = calls.ByModel
 	}
-}
-
-// handle is the part of an id that people use.
-func handle(id ktrdr.OperationID) string {
-	s := string(id)
-	return s[strings.LastIndexByte(s, '_')+1:]
-}
-
-// strategyName is a name without the hash at its end.
-func strategyName(name string) string {
-	stem, hash, found := cutLast(name, "_")
-	if found && len(hash) >= 6 && strings.Trim(hash, "0123456789abcdef") == "" {
-		name = stem
-	}
-	return strings.ReplaceAll(name, "_", " ")
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }

@@ -90,7 +90,7 @@ func drawLives(lives []report.ProcessLife, from, to time.Time) template.HTML {
 	}
 	for lane, name := range names {
 		p.YTicks = append(p.YTicks, chart.Tick{At: float64(len(names)-lane) - 0.5, Text: name})
-		bars := chart.Lane{Y: float64(len(names)-lane) - 0.5, Height: 9}
+		bars := chart.Lives{Y: float64(len(names)-lane) - 0.5, Height: 9}
 		for _, l := range lives {
 			if l.Name != name {
 				continue

@@ -26,8 +26,8 @@ var gateWords = map[string]string{
 	"too_few_trades":                       "Too few trades",
 }
 
-// checkWords is a check in words; a code that has none yet loses its underscores.
-func checkWords(code string) string {
+// gateCheck is a check in words; a code that has none yet loses its underscores.
+func gateCheck(code string) string {
 	if words, ok := gateWords[code]; ok {
 		return words
 	}
@@ -36,7 +36,7 @@ func checkWords(code string) string {
 
 func stoppedRows(counts []report.StoppedCount) (rows []stoppedRow) {
 	for _, c := range counts {
-		rows = append(rows, stoppedRow{checkWords(c.Code), chart.Number(100*float64(c.N)/float64(counts[0].N), 1), c.N})
+		rows = append(rows, stoppedRow{gateCheck(c.Code), chart.Number(100*float64(c.N)/float64(counts[0].N), 1), c.N})
 	}
 	return rows
 }

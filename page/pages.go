@@ -53,7 +53,7 @@ func New(c Config) (*Pages, error) {
 	var err error
 	p.templates, err = template.New("").Funcs(template.FuncMap{
 		"asset": assetPath, "count": count, "time": func(t time.Time, layout string) string { return t.UTC().Format(layout) },
-		"rfc": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, "plain": ktrdr.ToPrintable,
+		"rfc": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, "plain": plain, "monthNames": monthNames,
 		"hatch": func() template.HTML { return chart.Hatch },
 	}).ParseFS(files, "views/*.html")
 	if err != nil {

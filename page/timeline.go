@@ -9,13 +9,13 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// mostEventPages bounds how many events a timeline reads.
+// mostEventPages bounds how many events a eventLog reads.
 const mostEventPages = 10
 
 // readTimeline reads what happened to an operation. Checkpoints in a row are one
 // entry.
 func (p *Pages) readTimeline(ctx context.Context, id ktrdr.OperationID, names map[ktrdr.WorkerID]string) ([]happened, error) {
-	var t timeline
+	var t eventLog
 	after := ""
 	for range mostEventPages {
 		events, next, err := p.lab.OperationEvents(ctx, id, after)
@@ -33,12 +33,12 @@ func (p *Pages) readTimeline(ctx context.Context, id ktrdr.OperationID, names ma
 	return t.list, nil
 }
 
-type timeline struct {
+type eventLog struct {
 	list        []happened
 	checkpoints int // in a row, at the end of the list
 }
 
-func (t *timeline) add(e *ktrdr.Event, names map[ktrdr.WorkerID]string) {
+func (t *eventLog) add(e *ktrdr.Event, names map[ktrdr.WorkerID]string) {
 	h := tell(e, names)
 	if e.Kind != ktrdr.EventCheckpoint {
 		t.checkpoints = 0

@@ -23,6 +23,8 @@ type LeaderboardQuery struct {
 	Run       string `query:"run" doc:"only those of this run"`
 	Symbol    string `query:"symbol" doc:"only those that trade this symbol"`
 	Timeframe string `query:"timeframe" doc:"only those that use bars of this timeframe"`
+	Outcome   string `query:"outcome" max:"40" doc:"only those with this standing, such as no edge or failed"` // see Outcomes
+	Text      string `query:"q" max:"100" doc:"only those whose strategy or id contains this, of the 1000 best"`
 	Sort      string `query:"sort" oneof:"rank,sharpe,alpha,return,drawdown,trades,newest" doc:"the order; by default rank"` // see Sorts
 	Limit     int    `query:"limit" doc:"entries of a page, 1 to 1000; by default 20"`
 	Cursor    string `query:"cursor" doc:"next_cursor of the page before"`
@@ -63,6 +65,20 @@ type Holdout struct {
 // of each market by a figure, the best first; what has no such figure comes last.
 var Sorts = []string{"rank", "sharpe", "alpha", "return", "drawdown", "trades", "newest"}
 
+// Outcomes are the standings that a leaderboard can be limited to, without commas.
+var Outcomes = []string{
+	"claimed", "not confirmed", "being confirmed", "finalist not opened", "no edge", "gate rejected", "failed", "cancelled",
+}
+
+// selects reports whether a row is asked for by standing and text.
+func (q ranking) selects(l *Leader) bool {
+	if q.outcome != "" && strings.ReplaceAll(l.Standing, ",", "") != q.outcome {
+		return false
+	}
+	names := strings.ToLower(strings.Join([]string{l.Strategy, strings.ReplaceAll(l.Strategy, "_", " "), string(l.Operation)}, "\n"))
+	return strings.Contains(names, strings.ToLower(q.text))
+}
+
 // MostRanked bounds how many rows and claims are ranked at once.
 const MostRanked = 1000
 
@@ -81,13 +97,16 @@ func (r Reporter) Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderbo
 			return Leaderboard{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%w", err)
 		}
 	}
+	if q.Outcome != "" && !slices.Contains(Outcomes, q.Outcome) {
+		return Leaderboard{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is no outcome; the outcomes are %s", q.Outcome, strings.Join(Outcomes, ", "))
+	}
 	from, err := leaderPlace(q.Cursor)
 	if err != nil {
 		return Leaderboard{}, err
 	}
 	rows, claims, err := r.ranked(ctx, ranking{
 		TrialQuery: ktrdr.TrialQuery{Run: q.Run, Symbol: q.Symbol, Timeframe: q.Timeframe, Type: ktrdr.AgentResearch, Ended: true},
-		sort:       q.Sort, from: from, limit: q.Limit + 1,
+		sort:       q.Sort, outcome: q.Outcome, text: q.Text, from: from, limit: q.Limit + 1,
 	})
 	if err != nil {
 		return Leaderboard{}, err
@@ -139,6 +158,8 @@ func (r Reporter) spellSymbol(ctx context.Context, q *LeaderboardQuery) error {
 type ranking struct {
 	ktrdr.TrialQuery
 	sort        string // one of Sorts
+	outcome     string // one of Outcomes
+	text        string
 	from, limit int
 }
 
@@ -150,7 +171,7 @@ func (r Reporter) ranked(ctx context.Context, q ranking) (rows []Leader, claims 
 		return nil, 0, err
 	}
 	q.ByScore, q.Limit = true, MostRanked
-	if byRank := q.sort == "" || q.sort == "rank"; byRank {
+	if byRank := q.sort == "" || q.sort == "rank"; byRank && q.outcome+q.text == "" {
 		q.Limit = min(q.from+q.limit, MostRanked)
 	}
 	best, err := r.engine.Trials(ctx, q.TrialQuery)
@@ -166,7 +187,9 @@ func (r Reporter) ranked(ctx context.Context, q ranking) (rows []Leader, claims 
 		if one.Claim {
 			row.Holdout = shown[one.Operation]
 		}
-		rows = append(rows, row)
+		if q.selects(&row) {
+			rows = append(rows, row)
+		}
 	}
 	sortLeaders(rows, q.sort)
 	rows = rows[min(q.from, len(rows)):]

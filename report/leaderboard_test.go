@@ -34,3 +34,28 @@ func TestThresholds_AreThoseOfTheRules(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestRanking_SelectsByOutcomeAndText(t *testing.T) {
+	rows := []Leader{
+		{Standing: "finalist, not opened", Trial: ktrdr.Trial{Operation: "op_agent_research_20260101_000000_0000aaaa"}},
+		{Standing: "no edge", Trial: ktrdr.Trial{Operation: "op_agent_research_20260101_000000_0000bbbb"}},
+	}
+	rows[0].Strategy, rows[1].Strategy = "mean_reversion_1234abcd", "Breakout_9"
+	for _, c := range []struct {
+		outcome, text string
+		want          [2]bool
+	}{
+		{"", "", [2]bool{true, true}},
+		{"finalist not opened", "", [2]bool{true, false}},
+		{"no edge", "", [2]bool{false, true}},
+		{"", "Mean Rev", [2]bool{true, false}},
+		{"", "breakout", [2]bool{false, true}},
+		{"", "0000bbbb", [2]bool{false, true}},
+		{"no edge", "mean", [2]bool{false, false}},
+	} {
+		q := ranking{outcome: c.outcome, text: c.text}
+		if got := [2]bool{q.selects(&rows[0]), q.selects(&rows[1])}; got != c.want {
+			t.Errorf("outcome %q, text %q: %v, want %v", c.outcome, c.text, got, c.want)
+		}
+	}
+}

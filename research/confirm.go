@@ -49,6 +49,7 @@ type Confirmation struct {
 	Look     evidence.Confirmation `json:"look"`
 	LookHash ktrdr.Hash            `json:"look_hash"`
 	Daily    *jobs.Daily           `json:"daily_returns,omitempty"` // net returns on the holdout; nil in looks of earlier versions
+	Line     *evidence.Sketch      `json:"line,omitempty"`          // account and buy-and-hold on the holdout, which was opened
 }
 
 // errNoMarket refuses a research of an earlier version, whose holdout has no ledger.

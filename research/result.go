@@ -170,6 +170,7 @@ func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	judged := *verdict
 	judged.Decisions, judged.Instead = nil, "" // how long models took, and which were away
 	judged.MadeUp = nil                        // the bars are hashed
+	judged.Lines = nil                         // they follow from the rest
 	judged.Reasons = hashedReasons(judged.Reasons)
 	f := fingerprint{
 		Strategy: r.state.StrategyHash, Data: hashes(r.spec.Bars), Seed: r.spec.Seed,

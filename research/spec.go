@@ -178,10 +178,20 @@ type Assessment struct {
 	Hypotheses  []Hypothesis      `json:"hypotheses"`        // for the next round
 	MadeUp      *bool             `json:"made_up,omitempty"` // its prices, or some of them, were made up; nil: not known
 
+	// Lines are the account and buy-and-hold on the parts that the search saw. They
+	// follow from what the result hash covers, and are no part of it.
+	Lines *AssessedLines `json:"lines,omitempty"`
+
 	Assessor  string          `json:"assessor"` // who worded it: the model, or Builtin
 	Prompt    string          `json:"prompt,omitempty"`
 	Instead   string          `json:"instead,omitempty"`
 	Decisions []llm.TraceStep `json:"decisions,omitempty"`
+}
+
+// AssessedLines are what is drawn of an assessment.
+type AssessedLines struct {
+	InSample *evidence.Sketch `json:"in_sample,omitempty"` // nil where the training part was not traded
+	Test     *evidence.Sketch `json:"test,omitempty"`
 }
 
 // Hypothesis is something to find out. It never tells of the holdout.

@@ -1,7 +1,7 @@
 package chart
 
-// Lane shows when something lasted: a bar for each stretch of x, on one level.
-type Lane struct {
+// Lives shows when something lasted: a bar for each stretch of x, on one level.
+type Lives struct {
 	Y      float64
 	Height float64 // of the bars, in pixels
 	Spans  []Stretch
@@ -13,7 +13,7 @@ type Stretch struct {
 	Ended    bool // badly: a cross stands at its end
 }
 
-func (l Lane) draw(c *canvas) {
+func (l Lives) draw(c *canvas) {
 	middle := (1 - c.y.At(l.Y)) * c.height
 	for _, s := range l.Spans {
 		from, to := c.x.At(s.From), c.x.At(s.To)

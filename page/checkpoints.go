@@ -84,7 +84,7 @@ func (p *Pages) readCheckpoints(ctx context.Context, op *ktrdr.Operation, from, 
 // diffStates compares two states value by value.
 func diffStates(a, b ktrdr.Checkpoint) *checkpointDiff {
 	d := &checkpointDiff{From: fmt.Sprintf("step %s", count(int(a.Step))), To: fmt.Sprintf("step %s", count(int(b.Step)))}
-	before, after := valuesOf(a), valuesOf(b)
+	before, after := flatValues(a), flatValues(b)
 	names := slices.Collect(maps.Keys(before))
 	for name := range after {
 		if _, ok := before[name]; !ok {
@@ -112,9 +112,9 @@ func diffStates(a, b ktrdr.Checkpoint) *checkpointDiff {
 	return d
 }
 
-// valuesOf maps the path of each value of a state, and the name of each artifact,
+// flatValues maps the path of each value of a state, and the name of each artifact,
 // to a text.
-func valuesOf(c ktrdr.Checkpoint) map[string]string {
+func flatValues(c ktrdr.Checkpoint) map[string]string {
 	out := map[string]string{}
 	dec := json.NewDecoder(bytes.NewReader(c.State))
 	dec.UseNumber()

@@ -175,7 +175,8 @@ var (
 	CreateToken = post[NewTokenRequest, NewTokenReply]("/tokens", "Make a token; its secret is in this answer and never again",
 		answers(http.StatusCreated))
 	CreateLink = post[None, Link]("/tokens/link",
-		"Make a link that signs one browser in as the token of this request; it is valid for ten minutes", answers(http.StatusCreated), forReaders)
+		"Make a link that signs one browser in as the token of this request; it is valid for ten minutes",
+		answers(http.StatusCreated), forReaders)
 	Tokens      = get[None, []ktrdr.Token]("/tokens", "Tokens, without their secrets", func(sp *Spec) { sp.Scopes = nil })
 	RevokeToken = del[ByKey, None]("/tokens/{id}", "Revoke a token")
 	Health      = get[None, ktrdr.Health]("/health", "How things stand; the one route that needs no token",

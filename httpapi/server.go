@@ -144,10 +144,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	if s.pages != nil && isPage(r.URL.Path) {
-		s.servePage(c)
+		s.servePage(c) //nolint:contextcheck // the call holds the request with its context
 		return
 	}
-	s.serveAPI(c)
+	s.serveAPI(c) //nolint:contextcheck // the same
 }
 
 // serveAPI leads a request through the guard to its row.

@@ -22,8 +22,8 @@ const slowly = "KTRDR_INJECT=delay=1500ms:designing:slow,delay=1500ms:training:s
 func (b *browser) fill(selector, text string) {
 	b.t.Helper()
 	b.until("there is "+selector, fmt.Sprintf("document.querySelector(%q)", selector), 10*time.Second)
-	eval[bool](b, fmt.Sprintf(`((e) => { e.value = %q; e.dispatchEvent(new Event("input", { bubbles: true })); return true })(document.querySelector(%q))`,
-		text, selector))
+	const set = `((e) => { e.value = %q; return e.dispatchEvent(new Event("input", { bubbles: true })) })(document.querySelector(%q))`
+	eval[bool](b, fmt.Sprintf(set, text, selector))
 }
 
 // start starts a research by the form and returns to where it leads.
@@ -78,7 +78,8 @@ func TestPage_AResearchIsCancelledAndAFailedOneResumed(t *testing.T) {
 	s.signIn()
 	s.start("momentum that stays on EURUSD 1h")
 	s.until("it is backtested", `document.querySelector("#running")?.innerText.includes("Backtesting")`, 30*time.Second)
-	eval[bool](s.browser, `(window.confirm = () => true, [...document.querySelectorAll("#running button")].find((e) => e.innerText === "Cancel").click() ?? true)`)
+	eval[bool](s.browser, `(window.confirm = () => true, true)`)
+	eval[bool](s.browser, `[...document.querySelectorAll("#running button")].find((e) => e.innerText === "Cancel").click() ?? true`)
 	s.until("it is cancelled", `!document.querySelector("#running")?.innerText.includes("Backtesting")`, 30*time.Second)
 	if out := s.must("ops", "--status", "cancelled"); !strings.Contains(out, "agent_research") {
 		t.Errorf("no research is cancelled:\n%s", out)

@@ -16,7 +16,7 @@ func TestLoad_ADryRunReportsAndStoresNothing(t *testing.T) {
 	o := newOffice(t, 0)
 	o.file("imports/eurusd_1h.csv",
 		"time,open,high,low,close,volume\n2024-01-01T00:00:00Z,1,2,0.5,1.5,10\n2024-01-01T01:00:00Z,1.5,2,1,1.2,-10\n"+
-		"2024-01-01T02:00:00Z,1.2,2,1,1.2,10\n")
+			"2024-01-01T02:00:00Z,1.2,2,1,1.2,10\n")
 	markets := library.NewMarkets(o.store, o.blobs)
 	load := func(dry, normalise bool) jobs.LoadResult {
 		t.Helper()

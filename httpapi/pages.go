@@ -113,9 +113,9 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a := &kept{header: http.Header{}}
 	c := &call{Request: r, w: a, spec: unmatched, inside: true}
-	func() {
+	func() { //nolint:contextcheck // the call holds the request with its context
 		defer s.recoverPanic(r.Context(), c)
-		s.serveAPI(c) //nolint:contextcheck // the call holds the request with its context
+		s.serveAPI(c)
 	}()
 	return &http.Response{
 		Status: http.StatusText(a.status), StatusCode: a.status, Proto: r.Proto, ProtoMajor: 1, ProtoMinor: 1,

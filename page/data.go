@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -178,6 +179,7 @@ type series struct {
 	Reason   string
 	Question *marketQuestion
 	Check    checkView
+	Prices   template.HTML // the closes up to the holdout
 	Delete   *action
 	Rename   string // the command; empty: it may not be renamed
 }
@@ -207,6 +209,9 @@ func (p *Pages) readSeries(ctx context.Context, r *http.Request) (any, error) {
 		return nil, err
 	}
 	v.Check = findingsOf(&checked)
+	if v.Prices, err = p.readPrices(ctx, in); err != nil {
+		return nil, err
+	}
 	if may(ctx) {
 		if s.MarketQuestion != "" {
 			q := questionOf(s, all, v.Path)

@@ -9,12 +9,12 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-const ( //nolint:gosec // statements, which hold no secret
+const (
 	insertSession query = `INSERT INTO sessions (hash, token_id, link, created_at, expires_at)
 		SELECT $1, id, $3, {now}, {now} + $4 FROM tokens WHERE id = $2 AND revoked_at IS NULL`
 	deleteSession query = `DELETE FROM sessions WHERE hash = $1 AND link = $2`
 	deleteExpired query = `DELETE FROM sessions WHERE expires_at <= {now}`
-	sessionToken  query = `SELECT t.id, t.name, t.scope, t.hash, t.created_at, COALESCE(t.revoked_at, 0)
+	selectSigned  query = `SELECT t.id, t.name, t.scope, t.hash, t.created_at, COALESCE(t.revoked_at, 0)
 		FROM sessions AS s JOIN tokens AS t ON t.id = s.token_id
 		WHERE s.hash = $1 AND s.link = $2 AND s.expires_at > {now} AND t.revoked_at IS NULL`
 )
@@ -41,7 +41,7 @@ func (s *Store) AddLink(ctx context.Context, link ktrdr.Hash, token string, last
 // transaction that makes the session, so that it is spent once.
 func (s *Store) SpendLink(ctx context.Context, link, session ktrdr.Hash, lasts time.Duration) (k ktrdr.Token, err error) {
 	err = s.write(ctx, normal, func(t *tx) error {
-		k, err = scanToken(t.row(ctx, sessionToken, link.String(), bit(true)))
+		k, err = scanToken(t.row(ctx, selectSigned, link.String(), bit(true)))
 		if errors.Is(err, sql.ErrNoRows) {
 			return errNoLink
 		}
@@ -62,7 +62,7 @@ var errNoLink = ktrdr.Errorf(ktrdr.CodeNotFound,
 
 // SessionToken implements ktrdr.Sessions.
 func (s *Store) SessionToken(ctx context.Context, session ktrdr.Hash) (ktrdr.Token, error) {
-	k, err := readRow(ctx, s, scanToken, sessionToken, session.String(), bit(false))
+	k, err := readRow(ctx, s, scanToken, selectSigned, session.String(), bit(false))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ktrdr.Errorf(ktrdr.CodeNotFound, "the session has ended")
 	}

@@ -35,6 +35,14 @@ func WriteReport(ctx context.Context, c Config, w io.Writer, r api.ReportRequest
 	return writeFile(ctx, c, w, reportPath(r))
 }
 
+// WriteStrategy writes the page of a research as one HTML file. The beginning of an
+// id is enough.
+func WriteStrategy(ctx context.Context, c Config, w io.Writer, id string) error {
+	return writeFile(ctx, c, w, strategyPath(id))
+}
+
+func strategyPath(id string) string { return "/strategies/" + url.PathEscape(id) }
+
 func reportPath(r api.ReportRequest) string {
 	q := url.Values{}
 	for name, value := range map[string]string{"since": r.Since, "run": r.Run} {

@@ -69,7 +69,10 @@ func writeFile(ctx context.Context, c Config, w io.Writer, path string) error {
 	return err
 }
 
-type fileKey struct{}
+type (
+	fileKey  struct{}
+	smallKey struct{} // true: the file must be small
+)
 
 // filed is a view while it is written into a file.
 type filed struct{ err error }
@@ -84,7 +87,7 @@ func inFile(ctx context.Context) bool { return fileOf(ctx) != nil }
 
 // rows is how many rows a table has: those of a page, or all that a file has room for.
 func rows(ctx context.Context, page, file int) int {
-	if inFile(ctx) {
+	if small, _ := ctx.Value(smallKey{}).(bool); inFile(ctx) && !small {
 		return file
 	}
 	return page
@@ -105,27 +108,37 @@ type fileFrame struct {
 	Style                  template.CSS
 	Written                time.Time
 	Body                   template.HTML
+	Small                  bool // parts are left out
 }
 
-// file renders the view of a path into a file.
+// file renders the view of a path into a file. If it would be too large, it has the
+// tables of a page and no conversation.
 func (p *Pages) file(ctx context.Context, path string) ([]byte, error) {
+	html, err := p.layOut(ctx, path, false)
+	if err == nil && len(html) > MaxFile {
+		html, err = p.layOut(ctx, path, true)
+	}
+	if err == nil && len(html) > MaxFile {
+		err = ktrdr.Errorf(ktrdr.CodeTooLarge, "the file would have %d kB, and a file has at most %d kB", len(html)>>10, MaxFile>>10)
+	}
+	return html, err
+}
+
+func (p *Pages) layOut(ctx context.Context, path string, small bool) ([]byte, error) {
+	ctx = context.WithValue(ctx, smallKey{}, small)
 	body, err := p.fragment(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	s := sheet{load: func(path string) ([]byte, error) { return p.fragment(ctx, path) }}
+	s := sheet{load: func(path string) ([]byte, error) { return p.fragment(ctx, path) }, small: small}
 	if err := s.take(body); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
 	err = p.templates.ExecuteTemplate(&out, "file", fileFrame{
-		Title: s.title(), Policy: filePolicy, Version: p.version, Style: fileStyle, Written: p.now().UTC(),
+		Title: s.title(), Policy: filePolicy, Version: p.version, Style: fileStyle, Written: p.now().UTC(), Small: small,
 		Body: template.HTML(s.out.String()), //nolint:gosec // rendered by a template
 	})
-	if err == nil && out.Len() > MaxFile {
-		err = ktrdr.Errorf(ktrdr.CodeTooLarge, "the file would have %d kB, and a file has at most %d kB: choose a shorter time, or one run",
-			out.Len()>>10, MaxFile>>10)
-	}
 	return out.Bytes(), err
 }
 

@@ -124,3 +124,25 @@ func TestDownload_FilesOfAStrategy(t *testing.T) {
 		}
 	}
 }
+
+func TestStrategyFile_IsSmallAfterALongConversation(t *testing.T) {
+	l := strategyLab(t, payload)
+	talk := filled[agent.Conversation](payload)
+	turn := talk.Talks[0].Turns[0]
+	turn.Text = strings.Repeat("a long answer of a model ", 200)
+	for range 300 {
+		talk.Talks[0].Turns = append(talk.Talks[0].Turns, turn)
+	}
+	l.answers["/api/v1/memory/"+string(researchID)+"/conversation"] = talk
+	var out bytes.Buffer
+	if err := page.WriteStrategy(t.Context(), l.config(t), &out, "aaaaaaaa"); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() > page.MaxFile || !strings.Contains(out.String(), "conversations and some rows of tables are left out") {
+		t.Errorf("%d bytes, want at most %d, and that it is said what is left out", out.Len(), page.MaxFile)
+	}
+	checkInert(t, out.String()) // and no link leads to a part that is left out
+	if !strings.Contains(out.String(), ` id="trades"`) {
+		t.Error("the trades are left out, too")
+	}
+}

@@ -42,7 +42,8 @@ func (l *fakeLab) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	status, body := http.StatusOK, any(map[string]any{"success": true, "data": answer})
 	if err, ok := answer.(error); ok {
-		status, body = http.StatusConflict, map[string]any{"success": false, "error": map[string]any{"code": ktrdr.CodeOf(err), "message": err.Error()}}
+		status = http.StatusConflict
+		body = map[string]any{"success": false, "error": map[string]any{"code": ktrdr.CodeOf(err), "message": err.Error()}}
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -62,7 +63,8 @@ func (l *fakeLab) config(t *testing.T) page.Config {
 
 // payload is what a model might write into every text. U+202E turns the direction
 // of what follows.
-const payload = "\u202egoal</title></style><script>alert(1)</script><img src=x onerror=alert(1)>\"' onload='alert(1)' javascript:alert(1) \u2066"
+const payload = "\u202egoal</title></style><script>alert(1)</script><img src=x onerror=alert(1)>\"' onload='alert(1)' " +
+	"javascript:alert(1) \u2066"
 
 // filled is a value of a type with text in every string of it, and one element in
 // every list.
@@ -85,7 +87,7 @@ func fill(v reflect.Value, text string, depth int) {
 		return
 	}
 	if v.CanAddr() && v.Kind() != reflect.Struct {
-		if _, own := v.Addr().Interface().(json.Unmarshaler); own {
+		if _, own := reflect.TypeAssert[json.Unmarshaler](v.Addr()); own {
 			return
 		}
 	}
@@ -191,7 +193,7 @@ func checkInert(t *testing.T, text string) {
 		}
 	}
 	sum := sha256.Sum256([]byte(style))
-	want := fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; form-action 'none'; base-uri 'none'", base64.StdEncoding.EncodeToString(sum[:]))
+	want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'none'; base-uri 'none'"
 	if policy != want {
 		t.Errorf("policy %q, want %q", policy, want)
 	}

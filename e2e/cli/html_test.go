@@ -50,7 +50,8 @@ func TestHTML_FilesShowNothingOfASealedHoldout(t *testing.T) {
 
 	l.refused(exitUsage, "exists: choose another name, or replace it with --force", "report", "--html", report)
 	l.must("report", "--html", report, "--force")
-	l.refused(exitUsage, "--html shows a research", "results", string(l.ops("--parent", id, "--type", "training")[0].ID), "--html", strategy, "--force")
+	training := string(l.ops("--parent", id, "--type", "training")[0].ID)
+	l.refused(exitUsage, "--html shows a research", "results", training, "--html", strategy, "--force")
 	backend.End(syscall.SIGTERM)
 	l.refused(exitUnreachable, "no server at", "report", "--html", report, "--force")
 	l.refused(exitUnreachable, "no server at", "report", "--html", filepath.Join(dir, "none.html"))

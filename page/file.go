@@ -15,6 +15,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 // A file is a view that can be sent: the same templates inside another layout.
@@ -93,13 +94,25 @@ func rows(ctx context.Context, page, file int) int {
 	return page
 }
 
-// spanOf writes a span of time that ended when it was asked for.
-func spanOf(ctx context.Context, from, to time.Time) string {
+// spanOf writes a span of time that ended when it was asked for. A file, in which no
+// run can be chosen, also says which it shows.
+func spanOf(ctx context.Context, told *report.Report, runs []ktrdr.Run) string {
 	const layout = "Mon 2 Jan 2006, 15:04"
-	if inFile(ctx) {
-		return from.UTC().Format(layout) + " to " + to.UTC().Format(layout) + " UTC"
+	from := told.From.UTC().Format(layout)
+	if !inFile(ctx) {
+		return from + " to now"
 	}
-	return from.UTC().Format(layout) + " to now"
+	span := from + " to " + told.To.UTC().Format(layout) + " UTC"
+	if told.Run == "" {
+		return span
+	}
+	goal := ""
+	for i := range runs {
+		if runs[i].ID == told.Run && runs[i].Goal != "" {
+			goal = ": " + clip(runs[i].Goal, 120)
+		}
+	}
+	return span + ", run " + told.Run + goal
 }
 
 // fileFrame is what is around a view in a file.
@@ -145,7 +158,7 @@ func (p *Pages) layOut(ctx context.Context, path string, small bool) ([]byte, er
 // fragment renders the view of a path without a layout.
 func (p *Pages) fragment(ctx context.Context, path string) ([]byte, error) {
 	f := &filed{}
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, fileKey{}, f), http.MethodGet, path, nil)
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, fileKey{}, f), http.MethodGet, path, nil) //nolint:gosec // to our own mux
 	if err != nil {
 		return nil, err
 	}

@@ -258,6 +258,15 @@ func TestReportFile_OfManyResearchesIsSmall(t *testing.T) {
 	}
 }
 
+func TestReportFile_SaysWhichRunItShows(t *testing.T) {
+	l := labOf("run_1")
+	told, run := filled[report.Report]("run_1"), ktrdr.Run{ID: "run_1", Goal: "mean reversion"}
+	l.answers["/api/v1/report"], l.answers["/api/v1/runs"] = told, []ktrdr.Run{run}
+	if want := "Sun 15 Nov 2026, 03:00 to Sun 15 Nov 2026, 03:00 UTC, run run_1: mean reversion"; !strings.Contains(writeReport(t, l), want) {
+		t.Errorf("the file does not say %q", want)
+	}
+}
+
 func TestReportFile_FailsWithTheAnswerOfTheLab(t *testing.T) {
 	l := labOf("x")
 	l.answers["/api/v1/report"] = ktrdr.Errorf(ktrdr.CodeNotFound, "there is no run run_1")

@@ -191,6 +191,7 @@ func TestRuns_AreListedFollowedAndShown(t *testing.T) {
 			t.Errorf("of another symbol:\n%s", said)
 		}
 		l.oneNumber(board, run)
+		l.sideBySide(board)
 		for _, unknown := range [][]string{
 			{"follow", "run_00000000"}, {"cancel", "run_00000000"}, {"leaderboard", "--run", "run_00000000"}, {"report", "--run", "run_00000000"},
 		} {

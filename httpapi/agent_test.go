@@ -112,6 +112,31 @@ func TestValidate_SaysWhatIsWrongAndWhere(t *testing.T) {
 	}
 }
 
+func TestCompare_TakesIDsWithCommasOrOneByOne(t *testing.T) {
+	desk := &comparing{fakeResearch: &fakeResearch{}}
+	st := serve(t, &fakeEngine{}, func(c *Config) { c.Research = desk })
+	for _, query := range []string{"ids=aaaa,bbbb", "ids=aaaa&ids=bbbb"} {
+		var got report.Compared
+		mustData(t, st.send(t, http.MethodGet, "/api/v1/compare?"+query, ""), http.StatusOK, &got)
+		if got.Trials != 7 || strings.Join(desk.ids, " ") != "aaaa bbbb" {
+			t.Errorf("%s: %v compared, answer %+v", query, desk.ids, got)
+		}
+	}
+	refusedWith(t, "one", st.send(t, http.MethodGet, "/api/v1/compare?ids=a", ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
+}
+
+type comparing struct {
+	*fakeResearch
+	ids []string
+}
+
+func (c *comparing) Compare(_ context.Context, ids []string) (report.Compared, error) {
+	if c.ids = ids; len(ids) < report.FewestCompared {
+		return report.Compared{}, ktrdr.Errorf(ktrdr.CodeInvalid, "too few")
+	}
+	return report.Compared{Trials: 7}, nil
+}
+
 func TestTrigger_SaysWhatIsWrong(t *testing.T) {
 	full := ktrdr.AtCapacity(ktrdr.Capacity{Queue: "research", Active: 5, Limit: 5})
 	for name, tc := range map[string]struct {

@@ -115,7 +115,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := &call{Request: r, w: a, spec: unmatched, inside: true}
 	func() {
 		defer s.recoverPanic(r.Context(), c)
-		s.serveAPI(c)
+		s.serveAPI(c) //nolint:contextcheck // the call holds the request with its context
 	}()
 	return &http.Response{
 		Status: http.StatusText(a.status), StatusCode: a.status, Proto: r.Proto, ProtoMajor: 1, ProtoMinor: 1,

@@ -275,8 +275,12 @@ func compareScatter(c *report.Compared) (template.HTML, string) {
 		}
 		plot.Layers = append(plot.Layers, ball(at, i, l.Claim)...)
 	}
-	return plot.HTML(), fmt.Sprintf("Sharpe, test part. Filled: claimed. Ticks below: %s sealed.",
+	note := fmt.Sprintf("Sharpe, test part. Filled: claimed. Ticks below: %s sealed.",
 		have(c.SealedAll, "strategy", "whose holdout stays", "whose holdouts stay"))
+	if outside := len(slices.DeleteFunc(slices.Clone(c.Sealed), func(s float64) bool { return s >= x.Min })); outside > 0 {
+		note += fmt.Sprintf(" The first tick stands for %d below %s.", outside, chart.Number(x.Min, 1))
+	}
+	return plot.HTML(), note
 }
 
 // mostBars is how many looks have a bar: the newest.

@@ -175,7 +175,8 @@ func (n *overview) choices(q overviewQuery, runs []ktrdr.Run) {
 	}
 	n.Runs = append(n.Runs, option{Name: "All runs"})
 	for _, r := range runs {
-		n.Runs = append(n.Runs, option{Value: r.ID, Chosen: r.ID == q.run, Name: fmt.Sprintf("%s (%d)", clip(cmp.Or(r.Goal, r.ID), 48), r.Created)})
+		name := fmt.Sprintf("%s (%d)", clip(plain(cmp.Or(r.Goal, r.ID)), 48), r.Created)
+		n.Runs = append(n.Runs, option{Value: r.ID, Name: name, Chosen: r.ID == q.run})
 	}
 }
 

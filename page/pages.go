@@ -47,7 +47,8 @@ type Pages struct {
 // New makes the pages.
 func New(c Config) (*Pages, error) {
 	p := &Pages{
-		lab: c.Lab, sessions: c.Sessions, events: c.Events, backend: rand.Text(), started: time.Now(), log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now,
+		lab: c.Lab, sessions: c.Sessions, events: c.Events, backend: rand.Text(), started: time.Now(),
+		log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now,
 		origin: http.NewCrossOriginProtection(),
 	}
 	var err error

@@ -290,16 +290,18 @@ func (p *Pages) try(ctx context.Context, v *start) {
 		r.DryRun = true
 		var told research.Triggered
 		if told, err = p.lab.Trigger(ctx, r, ""); err == nil {
-			v.Preview = previewOf(told)
+			v.Preview = previewOf(told, v.Until)
 			v.Luck = luckOf(told.Preview)
-			v.Go = "Start " + plural(told.Preview.Count, "research")
+			if v.Go = "Start " + plural(told.Preview.Count, "research"); v.Until != "" {
+				v.Go = "Start, until " + v.Until
+			}
 			return
 		}
 	}
 	v.Wrong = ktrdr.ToPrintable(err.Error())
 }
 
-func previewOf(told research.Triggered) *preview {
+func previewOf(told research.Triggered, until string) *preview {
 	p := told.Preview
 	v := &preview{}
 	for _, text := range told.Understood {
@@ -323,7 +325,7 @@ func previewOf(told research.Triggered) *preview {
 		}
 		v.Series = append(v.Series, text)
 	}
-	v.Luck, v.Time = luckText(p), timeText(p)
+	v.Luck, v.Time = luckText(p), timeText(p, until)
 	return v
 }
 
@@ -332,7 +334,7 @@ func luckText(p *research.Preview) string {
 	if p.LuckBefore != nil && p.LuckAfter != nil {
 		unit, before, after = "Sharpe", *p.LuckBefore, *p.LuckAfter
 	}
-	text := fmt.Sprintf("%s what luck alone reaches from %s to %s %s.", raiseText(p.TrialsAfter-p.Trials), chart.Number(before, 2),
+	text := fmt.Sprintf("%s what luck alone reaches from %s to %s %s.", raiseText(p), chart.Number(before, 2),
 		chart.Number(after, 2), unit)
 	switch p.Looks {
 	case 0:
@@ -345,17 +347,28 @@ func luckText(p *research.Preview) string {
 	return text + fmt.Sprintf(" The next look claims an edge with p ≤ %s.", strconv.FormatFloat(p.NeededP, 'g', 2, 64))
 }
 
-func raiseText(trials int) string {
-	if trials == 1 {
+// raiseText says which trials raise the bar. A run that lasts until a time has no
+// known size, so that its generations count as more trials than they have.
+func raiseText(p *research.Preview) string {
+	counted := p.TrialsAfter - p.Trials
+	switch {
+	case counted != p.Count:
+		return fmt.Sprintf("The first generation of %s counts as %s trials, because the run has no known size. They raise",
+			plural(p.Count, "research"), count(counted))
+	case counted == 1:
 		return "1 more trial raises"
 	}
-	return count(trials) + " more trials raise"
+	return count(counted) + " more trials raise"
 }
 
-func timeText(p *research.Preview) string {
+func timeText(p *research.Preview, until string) string {
 	text := "Nothing has been researched yet, so the time is not known."
 	if p.Seconds != nil {
-		text = fmt.Sprintf("About %s, %d at a time.", lasted(time.Duration(*p.Seconds*float64(time.Second))), p.Limit)
+		took := lasted(time.Duration(*p.Seconds * float64(time.Second)))
+		text = fmt.Sprintf("About %s, %d at a time.", took, p.Limit)
+		if until != "" {
+			text = fmt.Sprintf("Keeps starting generations for %s, until %s.", took, until)
+		}
 	}
 	if p.Active+p.Waiting == 0 {
 		return text + " Starts now."

@@ -104,6 +104,24 @@ func TestStart_ShowsWhatIsUnderstoodBeforeItStarts(t *testing.T) {
 	}
 }
 
+func TestStart_ARunUntilATimeSaysWhatItsGenerationsCountAs(t *testing.T) {
+	lab := someLab()
+	lab.answers["POST /agent/trigger"] = research.Triggered{
+		Preview: &research.Preview{Count: 8, Trials: 40, TrialsAfter: 56, Seconds: new(7200.0)},
+	}
+	html := visit(t, startPages(t, lab), ktrdr.ScopeAdmin, http.MethodGet, "/new?until=07:00", nil).Body.String()
+	for _, want := range []string{
+		"The first generation of 8 researches counts as 16 trials", "for 2 h 00 min, until 07:00.", "Start, until 07:00", "--until 07:00",
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if at := lab.asked[0].Until; at.IsZero() || time.Until(at) > 24*time.Hour {
+		t.Errorf("asked until %s", at)
+	}
+}
+
 func TestStart_AFormThatIsSentTwiceHasOneKey(t *testing.T) {
 	lab := someLab()
 	p := startPages(t, lab)

@@ -47,7 +47,7 @@ func (f *facts) lazy() []lazy {
 	}
 	return []lazy{
 		{"candles", "Trades on candles", at + "candles", wait},
-		{"fuzzy", "Fuzzy sets", at + "fuzzy", wait},
+		{"fuzzy", "Inputs", at + "fuzzy", wait},
 		{"trades", "Trades", at + "trades", wait},
 	}
 }

@@ -150,12 +150,12 @@ func (r Reporter) comparedOperations(ctx context.Context, ids []string) ([]ktrdr
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%d strategies cannot be compared: name %d to %d researches", len(ids), FewestCompared,
 			MostCompared)
 	}
+	named, err := r.namedResearches(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
 	var ops []ktrdr.Operation
-	for _, text := range ids {
-		id, err := r.namedResearch(ctx, strings.TrimSpace(text))
-		if err != nil {
-			return nil, err
-		}
+	for _, id := range named {
 		op, err := r.engine.Operation(ctx, id)
 		switch {
 		case err != nil:
@@ -170,42 +170,60 @@ func (r Reporter) comparedOperations(ctx context.Context, ids []string) ([]ktrdr
 	return ops, nil
 }
 
-// searchedResearches bounds how many of the newest researches a short id is
+// searchedResearches bounds how many of the newest researches short ids are
 // looked for in.
 const searchedResearches = 10_000
 
-// namedResearch finds the research that an id, or enough of its tail, names.
-func (r Reporter) namedResearch(ctx context.Context, text string) (ktrdr.OperationID, error) {
+// namedResearches finds the researches that ids, or enough of their tails, name.
+// All short ones are looked for in one walk.
+func (r Reporter) namedResearches(ctx context.Context, ids []string) ([]ktrdr.OperationID, error) {
 	const shortest = 4
-	if id := ktrdr.OperationID(text); id.Valid() {
-		return id, nil
+	found := make([][]ktrdr.OperationID, len(ids))
+	walk := false
+	for i, text := range ids {
+		ids[i] = strings.TrimSpace(text)
+		if id := ktrdr.OperationID(ids[i]); id.Valid() {
+			found[i] = []ktrdr.OperationID{id}
+		} else if len(ids[i]) < shortest {
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is too short for the id of a research: give at least %d characters", text, shortest)
+		} else {
+			walk = true
+		}
 	}
-	if len(text) < shortest {
-		return "", ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is too short for the id of a research: give at least %d characters", text, shortest)
-	}
-	var found []ktrdr.OperationID
 	q := ktrdr.OperationQuery{Type: []ktrdr.Type{ktrdr.AgentResearch}, Brief: true, Limit: 1000}
-	for seen := 0; seen < searchedResearches; {
+	for seen := 0; walk && seen < searchedResearches; {
 		page, err := r.engine.List(ctx, q)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		for i := range page.Operations {
-			if id := page.Operations[i].ID; strings.HasPrefix(id.Tail(), text) || strings.HasPrefix(string(id), text) {
-				found = append(found, id)
-			}
+		for k := range page.Operations {
+			addNamed(found, ids, page.Operations[k].ID)
 		}
-		if seen, q.Cursor = seen+len(page.Operations), page.Next; q.Cursor == "" {
-			break
+		seen, q.Cursor = seen+len(page.Operations), page.Next
+		walk = q.Cursor != ""
+	}
+	list := make([]ktrdr.OperationID, len(ids))
+	for i, some := range found {
+		switch len(some) {
+		case 0:
+			return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no research %.60q; `ktrdr leaderboard` lists them", ids[i])
+		case 1:
+			list[i] = some[0]
+		default:
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%.60q means %d researches: add a character or two", ids[i], len(some))
 		}
 	}
-	switch len(found) {
-	case 0:
-		return "", ktrdr.Errorf(ktrdr.CodeNotFound, "there is no research %.60q; `ktrdr leaderboard` lists them", text)
-	case 1:
-		return found[0], nil
+	return list, nil
+}
+
+// addNamed adds a research to what the short ids mean that name it.
+func addNamed(found [][]ktrdr.OperationID, ids []string, id ktrdr.OperationID) {
+	for i, text := range ids {
+		short := !ktrdr.OperationID(text).Valid()
+		if short && (strings.HasPrefix(id.Tail(), text) || strings.HasPrefix(string(id), text)) {
+			found[i] = append(found[i], id)
+		}
 	}
-	return "", ktrdr.Errorf(ktrdr.CodeInvalid, "%.60q means %d researches: add a character or two", text, len(found))
 }
 
 // comparedStrategy reads one research and its design.

@@ -9,7 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-const (
+const ( //nolint:gosec // statements, which hold no secret
 	insertSession query = `INSERT INTO sessions (hash, token_id, link, created_at, expires_at)
 		SELECT $1, id, $3, {now}, {now} + $4 FROM tokens WHERE id = $2 AND revoked_at IS NULL`
 	deleteSession query = `DELETE FROM sessions WHERE hash = $1 AND link = $2`
@@ -57,7 +57,8 @@ func (s *Store) SpendLink(ctx context.Context, link, session ktrdr.Hash, lasts t
 	return k, err
 }
 
-var errNoLink = ktrdr.Errorf(ktrdr.CodeNotFound, "this link was used before, has expired, or its token was revoked; make a new one with `ktrdr token link`")
+var errNoLink = ktrdr.Errorf(ktrdr.CodeNotFound,
+	"this link was used before, has expired, or its token was revoked; make a new one with `ktrdr token link`")
 
 // SessionToken implements ktrdr.Sessions.
 func (s *Store) SessionToken(ctx context.Context, session ktrdr.Hash) (ktrdr.Token, error) {

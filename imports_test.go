@@ -101,7 +101,7 @@ var arrows = map[string]rule{
 	}},
 	"chart": {}, // figures as SVG
 	"page": {ours: []string{ // what browsers see, made from the answers of the API
-		".", "api", "chart", "client", "evidence", "jobs", "market", "report", "research", "resilience",
+		".", "api", "chart", "client", "evidence", "export", "jobs", "market", "report", "research", "resilience",
 	}, modules: []string{"golang.org/x/net", "golang.org/x/sync"}},
 	"export": { // tables for other programs
 		ours: []string{".", "client", "jobs", "research"}, modules: []string{"github.com/parquet-go/parquet-go"},

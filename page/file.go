@@ -15,6 +15,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 // A file is a view that can be sent: the same templates inside another layout.
@@ -34,6 +35,14 @@ const MaxFile = 1 << 20
 func WriteReport(ctx context.Context, c Config, w io.Writer, r api.ReportRequest) error {
 	return writeFile(ctx, c, w, reportPath(r))
 }
+
+// WriteStrategy writes the page of a research as one HTML file. The beginning of an
+// id is enough.
+func WriteStrategy(ctx context.Context, c Config, w io.Writer, id string) error {
+	return writeFile(ctx, c, w, strategyPath(id))
+}
+
+func strategyPath(id string) string { return "/strategies/" + url.PathEscape(id) }
 
 func reportPath(r api.ReportRequest) string {
 	q := url.Values{}
@@ -61,7 +70,10 @@ func writeFile(ctx context.Context, c Config, w io.Writer, path string) error {
 	return err
 }
 
-type fileKey struct{}
+type (
+	fileKey  struct{}
+	smallKey struct{} // true: the file must be small
+)
 
 // filed is a view while it is written into a file.
 type filed struct{ err error }
@@ -76,19 +88,31 @@ func inFile(ctx context.Context) bool { return fileOf(ctx) != nil }
 
 // rows is how many rows a table has: those of a page, or all that a file has room for.
 func rows(ctx context.Context, page, file int) int {
-	if inFile(ctx) {
+	if small, _ := ctx.Value(smallKey{}).(bool); inFile(ctx) && !small {
 		return file
 	}
 	return page
 }
 
-// spanOf writes a span of time that ended when it was asked for.
-func spanOf(ctx context.Context, from, to time.Time) string {
+// spanOf writes a span of time that ended when it was asked for. A file, in which no
+// run can be chosen, also says which it shows.
+func spanOf(ctx context.Context, told *report.Report, runs []ktrdr.Run) string {
 	const layout = "Mon 2 Jan 2006, 15:04"
-	if inFile(ctx) {
-		return from.UTC().Format(layout) + " to " + to.UTC().Format(layout) + " UTC"
+	from := told.From.UTC().Format(layout)
+	if !inFile(ctx) {
+		return from + " to now"
 	}
-	return from.UTC().Format(layout) + " to now"
+	span := from + " to " + told.To.UTC().Format(layout) + " UTC"
+	if told.Run == "" {
+		return span
+	}
+	goal := ""
+	for i := range runs {
+		if runs[i].ID == told.Run && runs[i].Goal != "" {
+			goal = ": " + clip(runs[i].Goal, 120)
+		}
+	}
+	return span + ", run " + told.Run + goal
 }
 
 // fileFrame is what is around a view in a file.
@@ -97,34 +121,44 @@ type fileFrame struct {
 	Style                  template.CSS
 	Written                time.Time
 	Body                   template.HTML
+	Small                  bool // parts are left out
 }
 
-// file renders the view of a path into a file.
+// file renders the view of a path into a file. If it would be too large, it has the
+// tables of a page and no conversation.
 func (p *Pages) file(ctx context.Context, path string) ([]byte, error) {
+	html, err := p.layOut(ctx, path, false)
+	if err == nil && len(html) > MaxFile {
+		html, err = p.layOut(ctx, path, true)
+	}
+	if err == nil && len(html) > MaxFile {
+		err = ktrdr.Errorf(ktrdr.CodeTooLarge, "the file would have %d kB, and a file has at most %d kB", len(html)>>10, MaxFile>>10)
+	}
+	return html, err
+}
+
+func (p *Pages) layOut(ctx context.Context, path string, small bool) ([]byte, error) {
+	ctx = context.WithValue(ctx, smallKey{}, small)
 	body, err := p.fragment(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	s := sheet{load: func(path string) ([]byte, error) { return p.fragment(ctx, path) }}
+	s := sheet{load: func(path string) ([]byte, error) { return p.fragment(ctx, path) }, small: small}
 	if err := s.take(body); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
 	err = p.templates.ExecuteTemplate(&out, "file", fileFrame{
-		Title: s.title(), Policy: filePolicy, Version: p.version, Style: fileStyle, Written: p.now().UTC(),
+		Title: s.title(), Policy: filePolicy, Version: p.version, Style: fileStyle, Written: p.now().UTC(), Small: small,
 		Body: template.HTML(s.out.String()), //nolint:gosec // rendered by a template
 	})
-	if err == nil && out.Len() > MaxFile {
-		err = ktrdr.Errorf(ktrdr.CodeTooLarge, "the file would have %d kB, and a file has at most %d kB: choose a shorter time, or one run",
-			out.Len()>>10, MaxFile>>10)
-	}
 	return out.Bytes(), err
 }
 
 // fragment renders the view of a path without a layout.
 func (p *Pages) fragment(ctx context.Context, path string) ([]byte, error) {
 	f := &filed{}
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, fileKey{}, f), http.MethodGet, path, nil)
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, fileKey{}, f), http.MethodGet, path, nil) //nolint:gosec // to our own mux
 	if err != nil {
 		return nil, err
 	}

@@ -29,19 +29,21 @@ import (
 
 // fakeLab answers the API from a map of paths.
 type fakeLab struct {
-	answers map[string]any // an error is a refusal
-	asked   []string
+	answers map[string]any // an error is a refusal, a function answers by the query
 }
 
 func (l *fakeLab) RoundTrip(r *http.Request) (*http.Response, error) {
-	l.asked = append(l.asked, r.URL.Path)
 	answer, known := l.answers[r.URL.Path]
 	if !known {
 		return nil, errors.New("no such path in the fake lab: " + r.URL.Path)
 	}
+	if by, ok := answer.(func(*http.Request) any); ok {
+		answer = by(r)
+	}
 	status, body := http.StatusOK, any(map[string]any{"success": true, "data": answer})
 	if err, ok := answer.(error); ok {
-		status, body = http.StatusConflict, map[string]any{"success": false, "error": map[string]any{"code": ktrdr.CodeOf(err), "message": err.Error()}}
+		status = http.StatusConflict
+		body = map[string]any{"success": false, "error": map[string]any{"code": ktrdr.CodeOf(err), "message": err.Error()}}
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -61,7 +63,8 @@ func (l *fakeLab) config(t *testing.T) page.Config {
 
 // payload is what a model might write into every text. U+202E turns the direction
 // of what follows.
-const payload = "\u202egoal</title></style><script>alert(1)</script><img src=x onerror=alert(1)>\"' onload='alert(1)' javascript:alert(1) \u2066"
+const payload = "\u202egoal</title></style><script>alert(1)</script><img src=x onerror=alert(1)>\"' onload='alert(1)' " +
+	"javascript:alert(1) \u2066"
 
 // filled is a value of a type with text in every string of it, and one element in
 // every list.
@@ -84,7 +87,7 @@ func fill(v reflect.Value, text string, depth int) {
 		return
 	}
 	if v.CanAddr() && v.Kind() != reflect.Struct {
-		if _, own := v.Addr().Interface().(json.Unmarshaler); own {
+		if _, own := reflect.TypeAssert[json.Unmarshaler](v.Addr()); own {
 			return
 		}
 	}
@@ -94,7 +97,7 @@ func fill(v reflect.Value, text string, depth int) {
 	case reflect.Int, reflect.Int64:
 		v.SetInt(3)
 	case reflect.Float64:
-		v.SetFloat(1.25)
+		v.SetFloat(0.1)
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Pointer:
@@ -190,7 +193,7 @@ func checkInert(t *testing.T, text string) {
 		}
 	}
 	sum := sha256.Sum256([]byte(style))
-	want := fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; form-action 'none'; base-uri 'none'", base64.StdEncoding.EncodeToString(sum[:]))
+	want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'none'; base-uri 'none'"
 	if policy != want {
 		t.Errorf("policy %q, want %q", policy, want)
 	}
@@ -252,6 +255,15 @@ func TestReportFile_OfManyResearchesIsSmall(t *testing.T) {
 				t.Errorf("%d strategies in the file, want %d", rows, min(n, 300))
 			}
 		})
+	}
+}
+
+func TestReportFile_SaysWhichRunItShows(t *testing.T) {
+	l := labOf("run_1")
+	told, run := filled[report.Report]("run_1"), ktrdr.Run{ID: "run_1", Goal: "mean reversion"}
+	l.answers["/api/v1/report"], l.answers["/api/v1/runs"] = told, []ktrdr.Run{run}
+	if want := "Sun 15 Nov 2026, 03:00 to Sun 15 Nov 2026, 03:00 UTC, run run_1: mean reversion"; !strings.Contains(writeReport(t, l), want) {
+		t.Errorf("the file does not say %q", want)
 	}
 }
 

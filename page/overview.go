@@ -148,7 +148,7 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 		return overview{}, err
 	}
 	n.Export, n.Command = exportOf(span)
-	n.Span = spanOf(ctx, told.From, told.To)
+	n.Span = spanOf(ctx, &told, runs.Runs)
 	n.headline(&told, &search)
 	n.funnel(search.Funnel)
 	n.Best = bestSoFar(&search)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -17,7 +18,8 @@ import (
 // sheet is the HTML of a view on its way into a file. What needs a server is left
 // out, and the parts that a browser would load later are put in their places.
 type sheet struct {
-	load func(path string) ([]byte, error) // a part
+	load  func(path string) ([]byte, error) // a part
+	small bool                              // without what is long
 
 	out    bytes.Buffer
 	ids    map[string]bool // that links inside the file can lead to
@@ -39,6 +41,9 @@ var single = []atom.Atom{atom.Input, atom.Link, atom.Meta, atom.Img, atom.Embed,
 
 // onPages are the classes of elements that are of use only on a page.
 var onPages = []string{"btn", "seg", "back", "pick", "acts"}
+
+// long are the ids of parts that a small file does not have, nor the links to them.
+var long = []string{"talk"}
 
 // title is the headline in one line.
 func (s *sheet) title() string { return strings.Join(strings.Fields(strings.Join(s.h1, " ")), " ") }
@@ -97,7 +102,7 @@ func (s *sheet) start(t html.Token) error {
 	if slices.Contains(single, t.DataAtom) {
 		return nil
 	}
-	if leftOut(t) {
+	if leftOut(t) || s.small && isLong(t) {
 		if t.Type == html.StartTagToken {
 			s.skip = t.DataAtom
 		}
@@ -155,6 +160,12 @@ func leftOut(t html.Token) bool {
 	return slices.ContainsFunc(t.Attr, func(a html.Attribute) bool { return a.Key == "data-page" })
 }
 
+// isLong reports whether an element is a part that a small file does not have, or a
+// link to it.
+func isLong(t html.Token) bool {
+	return slices.Contains(long, cmp.Or(attribute(t, "id"), strings.TrimPrefix(attribute(t, "href"), "#")))
+}
+
 // link is the element that stands for a link: itself if it leads to a place in
 // this file, else one that only holds its text.
 func (s *sheet) link(t html.Token) string {
@@ -186,13 +197,11 @@ func (s *sheet) part(t html.Token, path string) error {
 		if code := ktrdr.CodeOf(err); code == ktrdr.CodeInternal || code == ktrdr.CodeUnavailable || code == ktrdr.CodeUnauthorized {
 			return err
 		}
-		var text bytes.Buffer
-		text.WriteString(`<div class="hd"><h2>` + html.EscapeString(cmp.Or(attribute(t, "aria-label"), capital(id))) + `</h2></div><p>This part is missing: `)
-		text.WriteString(html.EscapeString(ktrdr.ToPrintable(err.Error())) + `.</p>`)
-		body = text.Bytes()
+		body = fmt.Appendf(nil, `<div class="hd"><h2>%s</h2></div><p>This part is missing: %s.</p>`,
+			html.EscapeString(cmp.Or(attribute(t, "aria-label"), capital(id))), html.EscapeString(ktrdr.ToPrintable(err.Error())))
 	}
 	s.skip = t.DataAtom // its content says that it is being loaded
-	within := &sheet{load: s.load, ids: s.ids, h1: []string{""}}
+	within := &sheet{load: s.load, small: s.small, ids: s.ids, h1: []string{""}}
 	if err := within.take(body); err != nil {
 		return err
 	}

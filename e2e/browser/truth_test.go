@@ -53,7 +53,11 @@ func TestPage_ShowsTheNumbersOfTheAPI(t *testing.T) {
 		if v == nil {
 			return "–"
 		}
-		return strings.ReplaceAll(fmt.Sprintf(format, *v), "-", "−")
+		text := fmt.Sprintf(format, *v)
+		if !strings.ContainsAny(text, "123456789") { // a zero has no sign
+			text = strings.TrimLeft(text, "+-")
+		}
+		return strings.ReplaceAll(text, "-", "−")
 	}
 	hundred := func(v *float64) *float64 {
 		if v == nil {

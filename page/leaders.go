@@ -153,7 +153,7 @@ func strategyName(name string) string {
 	if found && len(hash) >= 6 && strings.Trim(hash, "0123456789abcdef") == "" {
 		name = stem
 	}
-	return strings.ReplaceAll(name, "_", " ")
+	return strings.ReplaceAll(plain(name), "_", " ")
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -56,8 +57,11 @@ func readAssets(npm fs.FS) (*assets, error) {
 		if err != nil {
 			return nil, err
 		}
-		if path.Ext(name) == ".css" {
+		switch path.Ext(name) {
+		case ".css":
 			body = squeeze(body)
+		case ".js":
+			body = squeezeScript(body)
 		}
 		a.add(name, body)
 	}
@@ -143,6 +147,29 @@ func squeeze(css []byte) []byte {
 	}
 	return out.Bytes()
 }
+
+// squeezeScript drops the lines of a script that are comments, and the space that
+// only people need. What a line has between its first and its last quote stays as
+// it is. No script has a text of several lines.
+func squeezeScript(js []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(js) {
+		if line = bytes.TrimSpace(line); len(line) == 0 || bytes.HasPrefix(line, []byte("//")) {
+			continue
+		}
+		first, last := bytes.IndexAny(line, "\"'`"), bytes.LastIndexAny(line, "\"'`")
+		if first < 0 {
+			first, last = len(line), len(line)-1
+		}
+		out = append(out, needless.ReplaceAll(line[:first], []byte("$1"))...)
+		out = append(out, line[first:last+1]...)
+		out = append(append(out, needless.ReplaceAll(line[last+1:], []byte("$1"))...), '\n')
+	}
+	return out
+}
+
+// needless is a comment at the end of a line, and space beside a sign.
+var needless = regexp.MustCompile(` ?// .*$| ?([=<>{}()[\];,:?&|*]) ?`)
 
 func pack(body []byte) []byte {
 	var out bytes.Buffer

@@ -71,6 +71,8 @@ func readSpan(r *http.Request, usual int) (s span, err error) {
 
 // zoomedBars are candles with the trades on them.
 type zoomedBars struct {
+	From   int64        `json:"from"`   // Unix seconds: where the bars of the research begin,
+	To     int64        `json:"to"`     // and where they end
 	Merged int          `json:"merged"` // bars in one candle
 	Bars   [][5]float64 `json:"bars"`   // opening in Unix seconds, open, high, low, close
 	Trades []zoomedMark `json:"trades"`
@@ -126,7 +128,9 @@ func (p *Pages) zoomBars(ctx context.Context, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return zoomedOf(series, found.Trades), nil
+	z := zoomedOf(series, found.Trades)
+	z.From, z.To = extent(spec, symbol)
+	return z, nil
 }
 
 func (p *Pages) bars(ctx context.Context, symbol string, result jobs.BacktestResult, s span) (jobs.SeriesBars, error) {
@@ -152,6 +156,20 @@ func sealedFrom(spec research.Spec) (from time.Time) {
 		}
 	}
 	return from
+}
+
+// extent is where the bars of a symbol begin that a research searched, and where
+// they end: at its holdout.
+func extent(spec research.Spec, symbol string) (from, to int64) {
+	for _, s := range spec.Searched {
+		if s.Symbol == symbol && (from == 0 || s.From.Unix() < from) {
+			from = s.From.Unix()
+		}
+		if s.Symbol == symbol {
+			to = max(to, s.To.Unix())
+		}
+	}
+	return from, to
 }
 
 func zoomedOf(series jobs.SeriesBars, trades []jobs.Trade) zoomedBars {

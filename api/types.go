@@ -140,6 +140,8 @@ type ResultsRequest struct {
 	Trades  string    `query:"trades" oneof:"time,worst" doc:"the order of the trades; by default time"`
 	Since   time.Time `query:"since" doc:"only trades that end then or later (RFC 3339)"`
 	Points  int       `query:"points" doc:"all of the equity in at most this number of points, 4 to 1000, instead of a page of it"`
+	From    time.Time `query:"from" doc:"with points: only bars of the equity that open then or later (RFC 3339)"`
+	To      time.Time `query:"to" doc:"with points: only bars of the equity that open before (RFC 3339)"`
 	Page
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
@@ -54,7 +55,8 @@ func (d *Service) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) 
 	}
 	switch {
 	case p.Equity && p.Points > 0:
-		c.Equity = thinned(run.Time[first:], run.Equity[first:], p.Points)
+		from, to := within(run.Time, first, p.Start, p.End)
+		c.Equity = thinned(run.Time[from:to], run.Equity[from:to], p.Points)
 	case p.Equity:
 		c.Equity = points(times, part(run.Equity[first:], p))
 	}
@@ -75,6 +77,20 @@ func (d *Service) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) 
 		return withReturns(c, jobs.DailyOf(run), p)
 	}
 	return c, nil
+}
+
+// within are the bounds of the bars, from first on, that open from start on and
+// before end. A zero instant is no bound.
+func within(times []int64, first int, start, end time.Time) (from, to int) {
+	from, to = first, len(times)
+	if !end.IsZero() {
+		to, _ = slices.BinarySearch(times, end.Unix())
+	}
+	if !start.IsZero() {
+		from, _ = slices.BinarySearch(times, start.Unix())
+	}
+	from = max(from, first)
+	return from, max(from, to)
 }
 
 func withReturns(c jobs.Columns, daily *jobs.Daily, p jobs.Page) (jobs.Columns, error) {

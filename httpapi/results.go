@@ -74,7 +74,10 @@ func columns(in api.ResultsRequest) (q jobs.Page, err error) {
 	has := func(name string) bool { return slices.Contains(in.Include, name) }
 	q = jobs.Page{
 		Trades: has("trades"), Equity: has("equity"), Positions: has("positions"), Curve: has("curve"), Returns: has("returns"),
-		Limit: cmp.Or(in.Limit, smallPage), WorstFirst: in.Trades == "worst", Since: in.Since, Points: in.Points,
+		Limit: cmp.Or(in.Limit, smallPage), WorstFirst: in.Trades == "worst", Since: in.Since, Points: in.Points, Start: in.From, End: in.To,
+	}
+	if in.Points == 0 && (!in.From.IsZero() || !in.To.IsZero()) {
+		return q, malformed("the query parameters from and to are for the equity in points: say how many with points")
 	}
 	if in.Points != 0 && in.Points < leastPoints {
 		return q, malformed("the query parameter points is %d; it must be %d to %d", in.Points, leastPoints, maxPage)

@@ -38,6 +38,7 @@ type Page struct {
 	WorstFirst bool      // trades by what they left; else by time
 	Since      time.Time // only trades that end then or later
 	Points     int       // of the equity: this number at most, of all of it and not of a page; 0: a page of every bar
+	Start, End time.Time // of the equity in points: only bars that open from Start on and before End; zero: no bound
 }
 
 // Columns is a page of what a backtest stored: of each column that was asked for,

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"html/template"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -27,6 +28,7 @@ type Config struct {
 	Events   Events         // required
 	Log      *slog.Logger   // required
 	Version  string
+	Charts   fs.FS // the charts that zoom, as npm has them; nil: those of the build
 }
 
 // Pages answers the requests of browsers.
@@ -38,6 +40,7 @@ type Pages struct {
 	started   time.Time
 	log       *slog.Logger
 	version   string
+	assets    *assets
 	templates *template.Template
 	mux       *http.ServeMux
 	origin    *http.CrossOriginProtection
@@ -51,9 +54,15 @@ func New(c Config) (*Pages, error) {
 		log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now,
 		origin: http.NewCrossOriginProtection(),
 	}
+	if c.Charts == nil {
+		c.Charts, _ = fs.Sub(fetched, "npm") // the name is valid
+	}
 	var err error
+	if p.assets, err = readAssets(c.Charts); err != nil {
+		return nil, err
+	}
 	p.templates, err = template.New("").Funcs(template.FuncMap{
-		"asset": assetPath, "count": count, "time": func(t time.Time, layout string) string { return t.UTC().Format(layout) },
+		"asset": p.assets.path, "count": count, "time": func(t time.Time, layout string) string { return t.UTC().Format(layout) },
 		"rfc": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, "plain": plain, "monthNames": monthNames,
 		"hatch": func() template.HTML { return chart.Hatch },
 	}).ParseFS(files, "views/*.html")
@@ -67,7 +76,7 @@ func New(c Config) (*Pages, error) {
 // route says which path shows what.
 func (p *Pages) route() {
 	p.mux.Handle("GET /{$}", http.RedirectHandler("/night", http.StatusFound))
-	p.mux.HandleFunc("GET /assets/{name}", serveAsset)
+	p.mux.HandleFunc("GET /assets/{name}", p.assets.serve)
 	p.mux.HandleFunc("GET /live", p.live)
 	if p.sessions != nil {
 		p.mux.HandleFunc("GET /login", p.showLogin)
@@ -121,6 +130,7 @@ type frame struct {
 	Version string
 	Signed  bool // in, with a session that can be ended
 	May     bool // change something
+	Charts  bool // those that zoom
 	Body    template.HTML
 }
 
@@ -170,7 +180,7 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, title
 	_, signed := api.Caller(r.Context())
 	f := frame{
 		Title: title, Here: r.URL.RequestURI(), Now: p.now(), Version: p.version, Signed: signed && p.sessions != nil, May: may(r.Context()),
-		Body: template.HTML(content), //nolint:gosec // rendered by a template
+		Charts: p.assets.charts, Body: template.HTML(content), //nolint:gosec // rendered by a template
 	}
 	if signed {
 		f.Nav = slices.Clone(nav)

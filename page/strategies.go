@@ -17,6 +17,7 @@ func (p *Pages) routeStrategies() {
 		return p.readStrategy(ctx, r)
 	}))
 	p.routeDetails()
+	p.routeZoom()
 	p.mux.HandleFunc("POST /strategies/{id}/{act}", p.act(p.changeStrategy))
 }
 

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"html/template"
+	"net/url"
 	"slices"
 	"time"
 
@@ -17,6 +18,8 @@ func drawCandles(d *details, in jobs.Inputs, trades []jobs.Trade, number, all in
 		c.Note = "no bars"
 		return c
 	}
+	c.Zoom = d.at() + "/bars.json?symbol=" + url.QueryEscape(in.Symbol) + "&"
+	c.First, c.Last = in.Bars[0].Time, in.Bars[len(in.Bars)-1].Time
 	link := func(n int) string { return fmt.Sprintf("%s/candles?trade=%d", d.at(), n) }
 	if number > 1 {
 		c.Previous = link(number - 1)

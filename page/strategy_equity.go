@@ -18,6 +18,7 @@ import (
 // each part of the data.
 type equity struct {
 	Scale             string // log or linear
+	Zoom              string // where the chart that zooms asks for more; "" of a short one
 	Legend            []legend
 	Curve, Underwater template.HTML
 	Parts             []partRow
@@ -191,6 +192,9 @@ func (f *facts) equity(linear bool) *equity {
 	}
 	e.Curve, e.Underwater = drawEquity(parts, sealed, x, !linear), drawUnderwater(parts, sealed, x)
 	e.Parts = f.partRows()
+	if f.backtest.Curve > mostPoints {
+		e.Zoom = "/strategies/" + string(f.op.ID) + "/equity.json?"
+	}
 	return e
 }
 

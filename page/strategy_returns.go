@@ -88,16 +88,16 @@ func inPercent(v float64) string {
 	return signed(&v, 1)
 }
 
-// tint is the class of a cell: up for gains and dn for losses, 1 to 4 by size.
+// tint is the class of a cell: hp for gains and hn for losses, in four steps by size.
 func tint(v, largest float64) string {
 	if largest == 0 || v == 0 {
 		return ""
 	}
-	level := min(int(math.Abs(v)/largest*4)+1, 4)
+	level := min(int(math.Abs(v)/largest*4), 3)
 	if v < 0 {
-		return fmt.Sprintf("dn%d", level)
+		return fmt.Sprintf("hn h%d", level)
 	}
-	return fmt.Sprintf("up%d", level)
+	return fmt.Sprintf("hp h%d", level)
 }
 
 // returns is the distribution of the daily returns. The outermost one percent on

@@ -156,6 +156,8 @@ func price(v float64) string {
 // candles are bars with the trades on them, and memberships below.
 type candles struct {
 	At, Title, Note, Previous, Next string
+	Zoom                            string    // where the chart that zooms asks for more
+	First, Last                     time.Time // openings
 	Chart                           template.HTML
 	Sets                            []candleSet
 }

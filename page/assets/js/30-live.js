@@ -69,7 +69,8 @@ async function refresh() {
     if (names(fresh) !== names($("#view"))) { // another state of the page: the first research, the end of one
       $("#view").replaceChildren(...fresh.body.childNodes);
       local($("#view"));
-      $$("[data-load]", $("#view")).forEach(load);
+      loadAll($("#view"));
+      watch($("#view"));
       return;
     }
     for (const section of $$("[id][data-live]", fresh)) {

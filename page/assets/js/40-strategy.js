@@ -5,9 +5,10 @@ async function load(section) {
   try {
     const answer = await fetch(at, { headers: { "Ktrdr-Fragment": "1" } });
     const made = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const fresh = answer.ok ? made.getElementById(section.id) : null;
-    if (!fresh) throw new Error(made.querySelector("[role=alert]")?.textContent || "The server did not answer.");
-    section.replaceWith(fresh);
+    if (!answer.ok) throw new Error($("[role=alert]", made)?.textContent || "The server did not answer.");
+    const fresh = made.getElementById(section.id) || section;
+    if (fresh === section) section.replaceChildren(...made.body.childNodes);
+    else section.replaceWith(fresh);
     local(fresh);
     document.dispatchEvent(new CustomEvent("fresh", { detail: fresh }));
   } catch (error) {
@@ -37,6 +38,7 @@ document.addEventListener("fresh", async (event) => {
   $("#strategy").replaceWith(made);
   local(made);
   loadAll(made);
+  watch(made);
 });
 
 // A link into a section of this page changes that section alone.

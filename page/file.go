@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -187,7 +186,11 @@ func readFileStyle() (template.CSS, string) {
 	if err != nil {
 		panic(err) // it is embedded
 	}
-	css := append(bytes.Clone(assets[strings.TrimPrefix(assetPath("page.css"), "/assets/")].body), own...)
+	css, err := joined(files, ownAssets["page.css"])
+	if err != nil {
+		panic(err) // the same
+	}
+	css = squeeze(append(css, own...))
 	sum := sha256.Sum256(css)
 	return template.CSS(css), //nolint:gosec // it is ours
 		"default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'none'; base-uri 'none'"

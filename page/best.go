@@ -65,17 +65,21 @@ func bestSoFar(s *report.Search) template.HTML {
 		chart.Line{Points: luck, Class: "lu"},
 		chart.Dots{Points: chart.Downsample(trials, mostDots), Class: "pt"},
 	)
+	bestAt, luckAt := 16.0, -8.0 // the label of the lower line stands below it
+	if len(luck) == 0 || top > luck[len(luck)-1].Y {
+		bestAt, luckAt = luckAt, bestAt
+	}
 	if len(best) > 0 {
 		best = append(best, chart.XY{X: float64(s.Funnel.Tried), Y: top})
 		plot.Layers = append(plot.Layers, chart.Line{Points: best, Class: "st", Step: true},
-			chart.Text{X: float64(s.Funnel.Tried), Y: top, DX: -6, DY: -8, Edge: 1, Class: "k", Text: "best so far: " + chart.Number(top, 2)})
+			chart.Text{X: float64(s.Funnel.Tried), Y: top, DX: -6, DY: bestAt, Edge: 1, Class: "k", Text: "best so far: " + chart.Number(top, 2)})
 	}
 	plot.Layers = append(plot.Layers, chart.Dots{Points: finalists, Class: "pt ring", Radius: 3.5},
 		chart.Dots{Points: claims, Class: "pt k", Radius: 4})
 	if len(luck) > 0 {
 		last := luck[len(luck)-1]
 		plot.Layers = append(plot.Layers, chart.Text{
-			X: last.X, Y: last.Y, DX: -6, DY: -8, Edge: 1, Class: "i", Text: "luck alone: " + chart.Number(last.Y, 2),
+			X: last.X, Y: last.Y, DX: -6, DY: luckAt, Edge: 1, Class: "i", Text: "luck alone: " + chart.Number(last.Y, 2),
 		})
 	}
 	if below > 0 {

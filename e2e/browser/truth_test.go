@@ -135,7 +135,7 @@ func TestPage_NothingShowsAPriceOfASealedHoldout(t *testing.T) {
 	base := l.Client().URL()
 	get := func(path string) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, http.NoBody)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func TestPage_EveryViewIsCleanInEveryThemeAndWidth(t *testing.T) {
 	s := openSite(t)
 	s.ServeWith(2, withAuth)
 	s.signIn()
-	s.must("research", "anything on EURUSD 1h", "--count", "8", "--seed", "7", "--follow")
+	s.must("research", "anything on EURUSD 1h", "--count", "24", "--seed", "7", "--follow")
 	board, err := s.board()
 	if err != nil {
 		t.Fatal(err)
@@ -79,11 +79,11 @@ func (s *site) look(width int64, theme string) {
 	}
 }
 
-// shoot writes a screenshot of the whole page.
+// shoot writes a screenshot of what the window shows.
 func (s *site) shoot(file string) {
 	s.t.Helper()
-	time.Sleep(time.Second) // sections that come later
-	png, err := chromedp.Run(s.ctx, chromedp.FullScreenshot(100))
+	s.until("later sections are there", `!document.querySelector("[data-load]:empty")`, 10*time.Second)
+	png, err := chromedp.Run(s.ctx, chromedp.CaptureScreenshot())
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(file), 0o755)
 	}

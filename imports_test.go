@@ -101,8 +101,8 @@ var arrows = map[string]rule{
 	}},
 	"chart": {}, // figures as SVG
 	"page": {ours: []string{ // what browsers see, made from the answers of the API
-		".", "api", "chart", "client", "evidence", "jobs", "market", "report", "research", "resilience",
-	}, modules: []string{"golang.org/x/sync"}},
+		".", "api", "chart", "client", "evidence", "export", "jobs", "market", "report", "research", "resilience",
+	}, modules: []string{"golang.org/x/net", "golang.org/x/sync"}},
 	"export": { // tables for other programs
 		ours: []string{".", "client", "jobs", "research"}, modules: []string{"github.com/parquet-go/parquet-go"},
 	},
@@ -154,6 +154,7 @@ var arrows = map[string]rule{
 		ours: []string{
 			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "api", "client", "jobs", "library", "research",
 			"report", "resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "docs", "export",
+			"page",
 		},
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},

@@ -148,6 +148,11 @@ type Operations interface {
 	// concurrent caller wins and the rest get CodeConflict. CodeNoCheckpoint
 	// when it has no checkpoint.
 	Resume(ctx context.Context, id OperationID) (Operation, error)
+
+	// ResumeFrom is Resume from one of the operation's checkpoints: the newer
+	// ones are skipped in the same transaction. CodeNotFound when there is no such
+	// checkpoint, or it was skipped before.
+	ResumeFrom(ctx context.Context, id OperationID, checkpoint string) (Operation, error)
 }
 
 // Queues is where parents wait for their turn.

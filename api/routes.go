@@ -30,8 +30,8 @@ var (
 	GetInputs = get[InputsRequest, jobs.Inputs]("/operations/{id}/inputs",
 		"A window of the bars that a training read, with the indicator values and memberships of its strategy, and the shapes of its fuzzy sets")
 	Cancel = del[CancelRequest, CancelReply]("/operations/{id}", "Cancel an operation and everything below it")
-	Resume = post[ByID, ResumeReply]("/operations/{id}/resume", "Continue a failed or cancelled operation from its newest checkpoint "+
-		"whose blobs are there; if its worker finds them damaged, from the one before")
+	Resume = post[ResumeRequest, ResumeReply]("/operations/{id}/resume", "Continue a failed or cancelled operation from its newest "+
+		"checkpoint whose blobs are there, or from a chosen one; if its worker finds them damaged, from the one before")
 	Retry = post[ByID, Started]("/operations/{id}/retry", "Make a new operation with the same spec, from the beginning", creates)
 	File  = get[FileRequest, Raw]("/operations/{id}/files/{name}",
 		"A file that an operation made, or a range of it; one of a compacted operation is computed again", bytes)
@@ -175,7 +175,8 @@ var (
 	CreateToken = post[NewTokenRequest, NewTokenReply]("/tokens", "Make a token; its secret is in this answer and never again",
 		answers(http.StatusCreated))
 	CreateLink = post[None, Link]("/tokens/link",
-		"Make a link that signs one browser in as the token of this request; it is valid for ten minutes", answers(http.StatusCreated), forReaders)
+		"Make a link that signs one browser in as the token of this request; it is valid for ten minutes",
+		answers(http.StatusCreated), forReaders)
 	Tokens      = get[None, []ktrdr.Token]("/tokens", "Tokens, without their secrets", func(sp *Spec) { sp.Scopes = nil })
 	RevokeToken = del[ByKey, None]("/tokens/{id}", "Revoke a token")
 	Health      = get[None, ktrdr.Health]("/health", "How things stand; the one route that needs no token",

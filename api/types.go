@@ -61,6 +61,12 @@ type CancelReply struct {
 	Children  []ktrdr.OperationID `json:"cancelled_children"`
 }
 
+// ResumeRequest asks to continue an operation.
+type ResumeRequest struct {
+	ByID
+	Checkpoint string `query:"checkpoint" json:"-" max:"255" doc:"resume from this checkpoint; newer ones are left out. By default the newest"`
+}
+
 // ResumeReply says where an operation resumes: at the newest checkpoint whose
 // blobs are there. If its worker finds them damaged, it resumes at the one
 // before, and an event says so.

@@ -129,7 +129,8 @@ func (s Setting) effective(g Given, given bool) ktrdr.EffectiveSetting {
 	if given {
 		e.Value, e.From, e.Changed = g.shown(), g.Where, strings.TrimSpace(g.Text) != s.Default
 	}
-	if text := strings.ToLower(e.Value); strings.Contains(text, "password") || strings.Contains(text, "secret") || strings.Contains(text, "@") {
+	text := strings.ToLower(e.Value)
+	if strings.Contains(text, "password") || strings.Contains(text, "secret") || strings.Contains(text, "@") {
 		e.Value = "…"
 	}
 	return e

@@ -89,6 +89,15 @@ func WriteFile(name string, write func(io.Writer) error) (size int64, err error)
 	return size, err
 }
 
+// CheckWritable says before work is done for a file that WriteFile cannot write it.
+func CheckWritable(name string) error {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return wrong("%s is a directory; name a file in it", name)
+	}
+	_, err := os.Stat(filepath.Dir(name))
+	return unwritable(name, err)
+}
+
 func unwritable(name string, err error) error {
 	dir := filepath.Dir(name)
 	switch _, system := errors.AsType[*fs.PathError](err); {

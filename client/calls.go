@@ -55,7 +55,13 @@ func (c *Client) Cancel(ctx context.Context, id ktrdr.OperationID, reason string
 // Resume continues an operation from its newest checkpoint. CodeNoCheckpoint,
 // CodeConflict, CodeMismatch.
 func (c *Client) Resume(ctx context.Context, id ktrdr.OperationID) (api.ResumeReply, error) {
-	return Call(ctx, c, api.Resume, api.ByID{ID: id})
+	return c.ResumeFrom(ctx, id, "")
+}
+
+// ResumeFrom continues an operation from one of its checkpoints; newer ones are left
+// out. CodeNotFound, and the codes of Resume.
+func (c *Client) ResumeFrom(ctx context.Context, id ktrdr.OperationID, checkpoint string) (api.ResumeReply, error) {
+	return Call(ctx, c, api.Resume, api.ResumeRequest{ByID: api.ByID{ID: id}, Checkpoint: checkpoint})
 }
 
 // Retry makes a new operation with the same spec. The key may be empty.

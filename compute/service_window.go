@@ -176,12 +176,13 @@ type window struct {
 func (w *window) sets() []jobs.FuzzyInput {
 	list := []jobs.FuzzyInput{}
 	for _, in := range w.strategy.Inputs {
-		if in.IsRaw() {
-			continue
+		set := &strategy.FuzzySet{ID: in.Raw.Name, Ref: in.Raw} // of a raw input: no memberships
+		if !in.IsRaw() {
+			set = &w.strategy.FuzzySets[in.Set]
 		}
 		for _, tf := range in.Timeframes {
 			if b := w.series[tf]; b != nil {
-				list = append(list, w.set(&w.strategy.FuzzySets[in.Set], b))
+				list = append(list, w.set(set, b))
 			}
 		}
 	}
@@ -199,7 +200,7 @@ func (w *window) set(set *strategy.FuzzySet, b *market.Bars) jobs.FuzzyInput {
 	}
 	x.Compute(b, out)
 	values := out[set.Ref.Output]
-	f := jobs.FuzzyInput{ID: set.ID, Timeframe: b.Timeframe, Indicator: described(of)}
+	f := jobs.FuzzyInput{ID: set.ID, Timeframe: b.Timeframe, Indicator: described(of), Members: []jobs.FuzzyMember{}}
 	at := func(i int) float64 { return values[i] }
 	if b.Timeframe != w.base.Timeframe {
 		place := market.Align(w.base, b)

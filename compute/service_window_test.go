@@ -125,6 +125,11 @@ func TestInputs_AreWhatTheNetworkReads(t *testing.T) {
 			}
 		}
 	}
+	raw := got.Sets[len(got.Sets)-1]
+	want := float64(m.Row(700)[slices.Index(m.Names, "1h_atr_14_raw")])
+	if len(raw.Members) != 0 || math.Abs(*raw.Values[0]-want) > 1e-5*want {
+		t.Errorf("%s is %v with %d members, want the indicator itself: %v", raw.ID, *raw.Values[0], len(raw.Members), want)
+	}
 	if compared == 0 {
 		t.Error("nothing was compared")
 	}

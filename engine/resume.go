@@ -18,17 +18,28 @@ import (
 // unless its worker finds other bytes in the blobs than their names say: then
 // it falls back to the one before, and an event says so.
 func (e *Engine) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
+	return e.ResumeFrom(ctx, id, "")
+}
+
+// ResumeFrom is Resume from one of the operation's checkpoints; without one it is
+// Resume. The plan of a parent decides where the parent continues, and a look is
+// made once: neither goes back to an older checkpoint.
+func (e *Engine) ResumeFrom(ctx context.Context, id ktrdr.OperationID, checkpoint string) (ktrdr.Operation, error) {
 	op, err := e.store.Operation(ctx, id)
 	if err != nil {
 		return ktrdr.Operation{}, err
 	}
+	if checkpoint != "" && (op.HasPlan || e.config.Types[op.Type].Look) {
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeInvalid,
+			"%s is a parent or a look at a holdout, and cannot be resumed from a chosen checkpoint; resume it without one", id)
+	}
 	var from *ktrdr.CheckpointInfo
 	if op.Status == ktrdr.Failed || op.Status == ktrdr.Cancelled { // else the store says why not
-		if from, err = e.startingPoint(ctx, op); err != nil {
+		if from, err = e.startingPoint(ctx, op, checkpoint); err != nil {
 			return ktrdr.Operation{}, err
 		}
 	}
-	resumed, err := e.store.Resume(ctx, id)
+	resumed, err := e.store.ResumeFrom(ctx, id, checkpoint)
 	if te, ok := errors.AsType[*ktrdr.TransitionError](err); ok && te.From == ktrdr.Completed && e.config.Types[op.Type].Look {
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s is a look at a holdout and has completed: a look is made once", id)
 	}
@@ -44,18 +55,19 @@ func (e *Engine) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operat
 
 // startingPoint finds what a claim after a resume would begin from, as far as
 // that can be told without reading the blobs; nil when the operation has no
-// checkpoint, or is a parent, whose plan decides.
-func (e *Engine) startingPoint(ctx context.Context, op ktrdr.Operation) (*ktrdr.CheckpointInfo, error) {
+// checkpoint, or is a parent, whose plan decides. It looks from a checkpoint on
+// backwards; an empty one is the newest.
+func (e *Engine) startingPoint(ctx context.Context, op ktrdr.Operation, checkpoint string) (*ktrdr.CheckpointInfo, error) {
 	if op.Checkpoint == nil || op.HasPlan {
 		return nil, nil //nolint:nilnil // none is an answer: the store's Resume says why there is none
 	}
 	var missing error
-	for id := ""; ; {
+	for id := checkpoint; ; {
 		c, err := e.store.Checkpoint(ctx, op.ID, id)
 		switch {
-		case ktrdr.CodeOf(err) == ktrdr.CodeNotFound && missing == nil:
+		case ktrdr.CodeOf(err) == ktrdr.CodeNotFound && missing == nil && checkpoint == "":
 			return nil, nil //nolint:nilnil // deleted meanwhile
-		case ktrdr.CodeOf(err) == ktrdr.CodeNotFound:
+		case ktrdr.CodeOf(err) == ktrdr.CodeNotFound && missing != nil:
 			return nil, beyondRepair(op.ID, missing)
 		case err != nil:
 			return nil, err

@@ -82,3 +82,24 @@ func TestResume_OfACompletedOperationHasNothingToGoOnFrom(t *testing.T) {
 		t.Errorf("err = %v, want CodeNoCheckpoint because it has completed", err)
 	}
 }
+
+func TestResumeFrom_BeginsAtTheChosenCheckpoint(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	op, _ := l.failed(3)
+	history, err := l.History(t.Context(), op.ID)
+	if err != nil || len(history) != 3 {
+		t.Fatalf("%d checkpoints, %v", len(history), err)
+	}
+	if _, err := l.ResumeFrom(t.Context(), op.ID, "0000000009.0000000009"); ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+		t.Errorf("an unknown checkpoint: %v, want %s", err, ktrdr.CodeNotFound)
+	}
+	resumed, err := l.ResumeFrom(t.Context(), op.ID, history[1].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := l.claimOne()
+	if resumed.Checkpoint == nil || resumed.Checkpoint.ID != history[1].ID || task.Checkpoint == nil || task.Checkpoint.ID != history[1].ID {
+		t.Errorf("resumed from %+v and claimed with %+v, want %s in both", resumed.Checkpoint, task.Checkpoint, history[1].ID)
+	}
+}

@@ -57,6 +57,9 @@ func (r rows[T]) writeCSV(w io.Writer) error {
 	return out.Error()
 }
 
+// WriteCSV writes a table as CSV for spreadsheets.
+func WriteCSV(w io.Writer, t Table) error { return t.writeCSV(w) }
+
 // cell writes a value for a spreadsheet. A missing one is empty. Numbers stay
 // numbers, and no text is a formula.
 func cell(v reflect.Value) string {

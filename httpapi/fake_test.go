@@ -123,7 +123,7 @@ func (f *fakeEngine) Cancel(_ context.Context, id ktrdr.OperationID, why string)
 	return f.cancel(id, why)
 }
 
-func (f *fakeEngine) Resume(_ context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
+func (f *fakeEngine) ResumeFrom(_ context.Context, id ktrdr.OperationID, _ string) (ktrdr.Operation, error) {
 	return f.resume(id)
 }
 

@@ -101,8 +101,8 @@ func (s *Server) cancelResearch(c *call, in api.CancelRequest) (api.CancelReply,
 	return s.cancel(c, in)
 }
 
-func (s *Server) resume(c *call, in api.ByID) (api.ResumeReply, error) {
-	op, err := s.engine.Resume(c.Context(), in.ID)
+func (s *Server) resume(c *call, in api.ResumeRequest) (api.ResumeReply, error) {
+	op, err := s.engine.ResumeFrom(c.Context(), in.ID, in.Checkpoint)
 	return api.ResumeReply{Operation: op.ID, Status: op.Status, ResumedFrom: op.Checkpoint}, err
 }
 

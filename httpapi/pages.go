@@ -113,7 +113,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a := &kept{header: http.Header{}}
 	c := &call{Request: r, w: a, spec: unmatched, inside: true}
-	func() {
+	func() { //nolint:contextcheck // the call holds the request with its context
 		defer s.recoverPanic(r.Context(), c)
 		s.serveAPI(c)
 	}()

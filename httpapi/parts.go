@@ -58,7 +58,7 @@ type Operations interface {
 	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
 	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
 	Cancel(ctx context.Context, id ktrdr.OperationID, reason string) (ktrdr.Operation, []ktrdr.OperationID, error)
-	Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
+	ResumeFrom(ctx context.Context, id ktrdr.OperationID, checkpoint string) (ktrdr.Operation, error)
 	Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.IdempotencyKey) (ktrdr.Operation, error)
 	SetPaused(ctx context.Context, paused bool) error
 	Paused(ctx context.Context) (bool, error)

@@ -73,7 +73,8 @@ type Server struct {
 // New makes a server of the table of routes.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		types: c.Types, settings: c.Settings, engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
+		types: c.Types, settings: c.Settings,
+		engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
 		limiter:    newLimiter(cmp.Or(c.MaxConns, 1024), c.Log),
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),
@@ -143,10 +144,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	if s.pages != nil && isPage(r.URL.Path) {
-		s.servePage(c)
+		s.servePage(c) //nolint:contextcheck // the call holds the request with its context
 		return
 	}
-	s.serveAPI(c)
+	s.serveAPI(c) //nolint:contextcheck // the same
 }
 
 // serveAPI leads a request through the guard to its row.

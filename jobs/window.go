@@ -51,8 +51,8 @@ type Inputs struct {
 	Sets      []FuzzyInput     `json:"fuzzy_sets"`
 }
 
-// FuzzyInput is a fuzzy set on one timeframe. A value is null where the indicator
-// has none.
+// FuzzyInput is a fuzzy set on one timeframe, or an indicator that the network
+// reads as it is: it has no members. A value is null where the indicator has none.
 type FuzzyInput struct {
 	ID        string           `json:"fuzzy_set"`
 	Timeframe market.Timeframe `json:"timeframe"`

@@ -82,7 +82,8 @@ func TestLab_ShowsSettingsWithoutSecrets(t *testing.T) {
 	l := openLab(t, "KTRDR_WEBHOOK", "https://hooks.example/T0/hunter2", "KTRDR_WORKERS", "3")
 	reader := l.browser(ktrdr.ScopeRead)
 	page := reader.get("/lab/settings")
-	has(t, page, "KTRDR_WEBHOOK", "https://…", `<th scope="row" class="mono">workers</th><td class="mono long">3</td><td class="mut">KTRDR_WORKERS</td>`)
+	has(t, page, "KTRDR_WEBHOOK", "https://…",
+		`<th scope="row" class="mono">workers</th><td class="mono long">3</td><td class="mut">KTRDR_WORKERS</td>`)
 	hasNot(t, page, "hunter2")
 	for _, path := range []string{"/lab", "/lab/memory", "/lab/memory?q=x&status=refuted", "/lab/runs", "/operations", "/data"} {
 		reader.get(path)

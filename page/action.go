@@ -20,10 +20,10 @@ type action struct {
 	Main    bool   // the one that is most wanted
 }
 
-// may reports whether the browser may change anything.
+// may reports whether the browser may change anything. A file changes nothing.
 func may(ctx context.Context) bool {
 	t, _ := api.Caller(ctx)
-	return t.Scope == ktrdr.ScopeAdmin
+	return t.Scope == ktrdr.ScopeAdmin && !inFile(ctx)
 }
 
 // act answers a form that changes something. do returns where to go then. A form
@@ -42,7 +42,7 @@ func (p *Pages) act(do func(context.Context, *http.Request) (to string, err erro
 		if back := r.PostFormValue("back"); localPath(back) {
 			to = back
 		}
-		http.Redirect(w, r, to, http.StatusSeeOther)
+		http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // to is a path of this server: see localPath
 	}
 }
 

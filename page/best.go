@@ -70,10 +70,13 @@ func bestSoFar(s *report.Search) template.HTML {
 		plot.Layers = append(plot.Layers, chart.Line{Points: best, Class: "st", Step: true},
 			chart.Text{X: float64(s.Funnel.Tried), Y: top, DX: -6, DY: -8, Edge: 1, Class: "k", Text: "best so far: " + chart.Number(top, 2)})
 	}
-	plot.Layers = append(plot.Layers, chart.Dots{Points: finalists, Class: "pt ring", Radius: 3.5}, chart.Dots{Points: claims, Class: "pt k", Radius: 4})
+	plot.Layers = append(plot.Layers, chart.Dots{Points: finalists, Class: "pt ring", Radius: 3.5},
+		chart.Dots{Points: claims, Class: "pt k", Radius: 4})
 	if len(luck) > 0 {
 		last := luck[len(luck)-1]
-		plot.Layers = append(plot.Layers, chart.Text{X: last.X, Y: last.Y, DX: -6, DY: -8, Edge: 1, Class: "i", Text: "luck alone: " + chart.Number(last.Y, 2)})
+		plot.Layers = append(plot.Layers, chart.Text{
+			X: last.X, Y: last.Y, DX: -6, DY: -8, Edge: 1, Class: "i", Text: "luck alone: " + chart.Number(last.Y, 2),
+		})
 	}
 	if below > 0 {
 		plot.Layers = append(plot.Layers, chart.Text{

@@ -18,6 +18,7 @@ type checkpointRow struct {
 	ID, Short, Kind, Step, Size, Age string
 	Attempt                          int
 	From, To                         bool // chosen for the comparison
+	Resume                           *action
 }
 
 // checkpointDiff is what changed between the states of two checkpoints.
@@ -49,11 +50,21 @@ func (p *Pages) readCheckpoints(ctx context.Context, op *ktrdr.Operation, from, 
 	if len(all) > checkpointsShown {
 		v.CheckpointsShown = fmt.Sprintf("The newest %d of %s.", checkpointsShown, count(len(all)))
 	}
+	here := "/operations/" + string(op.ID)
+	mayResume := may(ctx) && !op.HasPlan && op.Type != ktrdr.AgentConfirm && (op.Status == ktrdr.Failed || op.Status == ktrdr.Cancelled)
 	for i, c := range all[:min(len(all), checkpointsShown)] {
 		v.Checkpoints = append(v.Checkpoints, checkpointRow{
-			ID: c.ID, Short: fmt.Sprintf("%d.%d", c.Epoch, c.Seq), Kind: string(c.Type), Step: count(int(c.Step)), Size: size(c.Size), Age: lasted(max(0, p.now().Sub(c.CreatedAt))) + " ago",
+			ID: c.ID, Short: fmt.Sprintf("%d.%d", c.Epoch, c.Seq), Kind: string(c.Type), Step: count(int(c.Step)), Size: size(c.Size),
+			Age:     lasted(max(0, p.now().Sub(c.CreatedAt))) + " ago",
 			Attempt: int(c.Epoch), From: c.ID == from || from == "" && i == 1, To: c.ID == to || to == "" && i == 0,
 		})
+		if mayResume && op.Checkpoint != nil && c.ID <= op.Checkpoint.ID {
+			v.Checkpoints[i].Resume = &action{
+				Name: "Resume from here", Path: here + "/resume", Fields: []field{{"checkpoint", c.ID}},
+				Command: "ktrdr resume " + string(op.ID) + " --checkpoint " + c.ID,
+				Ask:     fmt.Sprintf("Resume from step %s? Newer checkpoints are left out.", count(int(c.Step))),
+			}
+		}
 	}
 	if from == "" || to == "" {
 		return nil
@@ -73,7 +84,7 @@ func (p *Pages) readCheckpoints(ctx context.Context, op *ktrdr.Operation, from, 
 // diffStates compares two states value by value.
 func diffStates(a, b ktrdr.Checkpoint) *checkpointDiff {
 	d := &checkpointDiff{From: fmt.Sprintf("step %s", count(int(a.Step))), To: fmt.Sprintf("step %s", count(int(b.Step)))}
-	before, after := valuesOf(a), valuesOf(b)
+	before, after := flatValues(a), flatValues(b)
 	names := slices.Collect(maps.Keys(before))
 	for name := range after {
 		if _, ok := before[name]; !ok {
@@ -101,9 +112,9 @@ func diffStates(a, b ktrdr.Checkpoint) *checkpointDiff {
 	return d
 }
 
-// valuesOf maps the path of each value of a state, and the name of each artifact,
+// flatValues maps the path of each value of a state, and the name of each artifact,
 // to a text.
-func valuesOf(c ktrdr.Checkpoint) map[string]string {
+func flatValues(c ktrdr.Checkpoint) map[string]string {
 	out := map[string]string{}
 	dec := json.NewDecoder(bytes.NewReader(c.State))
 	dec.UseNumber()

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -56,7 +57,8 @@ type seriesRow struct {
 	Symbol, Timeframe, Path, First, Last, Bars, Size, Origin, Source, Market, Holdout, Problem string
 	Trials, Looks                                                                              string
 	MadeUp                                                                                     bool
-	X, Searched, HoldoutX, Sealed                                                              string // of the bar that shows its time, in percent
+	// Of the bar that shows its time, in percent.
+	X, Searched, HoldoutX, Sealed string
 }
 
 // marketQuestion is what a person must decide about a series.
@@ -103,8 +105,8 @@ func (p *Pages) readData(ctx context.Context) (catalogue, error) {
 func seriesOf(s *jobs.LibrarySeries, from, to time.Time) seriesRow {
 	r := seriesRow{
 		Symbol: s.Symbol, Timeframe: s.Timeframe, Path: seriesPath(s.Symbol, s.Timeframe), First: dayOf(s.First), Last: dayOf(s.Last),
-		Bars: count(s.Bars), Size: size(s.Size), Origin: originWord(s.Origin), Source: s.Source, Market: s.Market, Holdout: "not set yet", Problem: s.Problem,
-		Trials: count(s.Trials), Looks: count(s.Looks), MadeUp: s.MadeUp != nil && *s.MadeUp,
+		Bars: count(s.Bars), Size: size(s.Size), Origin: originWord(s.Origin), Source: s.Source, Market: s.Market,
+		Holdout: "not set yet", Problem: s.Problem, Trials: count(s.Trials), Looks: count(s.Looks), MadeUp: s.MadeUp != nil && *s.MadeUp,
 	}
 	if s.Market == "" {
 		r.Market, r.Trials, r.Looks = "undecided", missing, missing
@@ -163,7 +165,8 @@ func questionOf(s *jobs.LibrarySeries, all []jobs.LibrarySeries, back string) ma
 
 // decideMarket answers the form: one of the symbols, or a new market.
 func (p *Pages) decideMarket(ctx context.Context, r *http.Request) (string, error) {
-	in := jobs.MarketRequest{Symbol: r.PathValue("symbol"), Timeframe: r.PathValue("timeframe"), SameMarketAs: r.PostFormValue("same_market_as")}
+	in := jobs.MarketRequest{Symbol: r.PathValue("symbol"), Timeframe: r.PathValue("timeframe")}
+	in.SameMarketAs = r.PostFormValue("same_market_as")
 	in.NewMarket = in.SameMarketAs == ""
 	_, err := client.Call(ctx, p.lab, api.DecideMarket, in)
 	return seriesPath(in.Symbol, in.Timeframe), err
@@ -176,6 +179,7 @@ type series struct {
 	Reason   string
 	Question *marketQuestion
 	Check    checkView
+	Prices   template.HTML // the closes up to the holdout
 	Delete   *action
 	Rename   string // the command; empty: it may not be renamed
 }
@@ -205,6 +209,9 @@ func (p *Pages) readSeries(ctx context.Context, r *http.Request) (any, error) {
 		return nil, err
 	}
 	v.Check = findingsOf(&checked)
+	if v.Prices, err = p.readPrices(ctx, in); err != nil {
+		return nil, err
+	}
 	if may(ctx) {
 		if s.MarketQuestion != "" {
 			q := questionOf(s, all, v.Path)

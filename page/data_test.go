@@ -11,6 +11,15 @@ import (
 
 var loadID = regexp.MustCompile(`/operations/(op_data_load_[0-9a-f_]+)`)
 
+// imported imports a file as a market of its own, and returns what the pages said.
+func (b *browser) imported(name, file string) string {
+	b.Helper()
+	_, body := b.upload(name, file, "new_market", "1")
+	checked := b.eventually("/data/import?op="+loadID.FindStringSubmatch(body)[1], "Nothing is stored yet")
+	_, body = b.post("/data/import", formOf(b.T, checked))
+	return checked + b.eventually("/data/import?op="+loadID.FindStringSubmatch(body)[1], "imported.")
+}
+
 func TestUpload_IsCheckedBeforeItIsStored(t *testing.T) {
 	l := openLab(t)
 	admin := l.browser(ktrdr.ScopeAdmin)
@@ -24,7 +33,8 @@ func TestUpload_IsCheckedBeforeItIsStored(t *testing.T) {
 		t.Fatalf("no import was started: %s", body)
 	}
 	checked := admin.eventually("/data/import?op="+found[1], "Nothing is stored yet")
-	has(t, checked, "Recognised: 1,000 bars of EURUSD 1h", "2020-01-06 00:00:00", `id="import-now"`, "ktrdr data import eurusd_1h.csv --symbol EURUSD")
+	has(t, checked, "Recognised: 1,000 bars of EURUSD 1h", "2020-01-06 00:00:00", `id="import-now"`,
+		"ktrdr data import eurusd_1h.csv --symbol EURUSD")
 	has(t, admin.get("/data"), "No prices yet.")
 
 	status, body = admin.post("/data/import", formOf(t, checked))
@@ -87,11 +97,7 @@ func TestData_ShowsNothingOfAHoldout(t *testing.T) {
 	l := openLab(t)
 	admin := l.browser(ktrdr.ScopeAdmin)
 	file := prices(1000)
-	_, body := admin.upload("EURUSD_1h.csv", file, "new_market", "1")
-	checked := admin.eventually("/data/import?op="+loadID.FindStringSubmatch(body)[1], "Nothing is stored yet")
-	_, body = admin.post("/data/import", formOf(t, checked))
-	imported := admin.eventually("/data/import?op="+loadID.FindStringSubmatch(body)[1], "imported.")
-	all := checked + imported + admin.get("/data") + admin.get("/data/EURUSD/1h")
+	all := admin.imported("EURUSD_1h.csv", file) + admin.get("/data") + admin.get("/data/EURUSD/1h")
 	has(t, all, "800 bars checked")
 	for _, line := range strings.Split(strings.TrimSpace(file), "\n")[801:] {
 		hasNot(t, all, strings.Split(line, ",")[4])

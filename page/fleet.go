@@ -112,7 +112,9 @@ func (p *Pages) readServiceLevel(ctx context.Context) (serviceLevel, error) {
 		v.Sentence += " Switched off: " + strings.Join(off, ", ") + "."
 	}
 	for _, s := range d.Services {
-		r := serviceRow{Name: s.Name, Health: strings.ToLower(string(s.Health)), Mark: "done", Weight: chart.Number(s.Weight, 0), Critical: s.Critical}
+		r := serviceRow{
+			Name: s.Name, Health: strings.ToLower(string(s.Health)), Mark: "done", Weight: chart.Number(s.Weight, 0), Critical: s.Critical,
+		}
 		switch r.Health {
 		case "healthy":
 		case "degraded":

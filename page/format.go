@@ -102,9 +102,6 @@ func lasted(d time.Duration) string {
 	return fmt.Sprintf("%.0f days", d.Hours()/24)
 }
 
-// clock writes an instant as the time of its day.
-func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
-
 // stamp writes an instant with its date.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 

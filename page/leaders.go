@@ -13,7 +13,10 @@ import (
 	"github.com/ktrdr/ktrdr/report"
 )
 
-const leadersOfAPage = 50
+const (
+	leadersOfAPage = 50
+	leadersOfAFile = 300
+)
 
 // board is the leaderboard, with the form of its filters.
 type board struct {
@@ -96,6 +99,9 @@ func boardOf(b report.Leaderboard, q boardQuery, keep []field) board {
 		n.Leaders = append(n.Leaders, leaderOf(&b.Rows[i], scale))
 	}
 	n.Shown = fmt.Sprintf("%d shown.", len(n.Leaders))
+	if b.Next != "" {
+		n.Shown = fmt.Sprintf("%d shown, more follow.", len(n.Leaders))
+	}
 	return n
 }
 

@@ -63,7 +63,9 @@ func (p *Pages) readOperation(ctx context.Context, r *http.Request) (any, error)
 	names := workerNames(workers)
 	here := "/operations/" + string(id)
 	row := rowOf(&op)
-	v := operation{operationRow: p.operationRow(&row, names, may(ctx), here), Error: op.ErrorMessage, Compacted: op.Compacted, Spec: indented(op.Spec)}
+	v := operation{
+		operationRow: p.operationRow(&row, names, may(ctx), here), Error: op.ErrorMessage, Compacted: op.Compacted, Spec: indented(op.Spec),
+	}
 	v.Headline = operationHeadline(&op)
 	if stem, ok := strings.CutSuffix(v.Headline, "."); ok && v.Error != "" && len(v.Error) <= mostHeadline {
 		v.Headline, v.Error = stem+": "+v.Error, ""
@@ -88,8 +90,8 @@ const mostHeadline = 120
 // rowOf is an operation as a list has it.
 func rowOf(op *ktrdr.Operation) api.OperationRow {
 	return api.OperationRow{
-		ID: op.ID, Type: op.Type, Status: op.Status, Phase: op.Phase, Attempts: op.Attempts, Parent: op.Parent, Root: op.Root, HasPlan: op.HasPlan,
-		Worker: op.Worker, CancelRequested: op.CancelRequested, Rung: op.Rung, ErrorMessage: op.ErrorMessage,
+		ID: op.ID, Type: op.Type, Status: op.Status, Phase: op.Phase, Attempts: op.Attempts, Parent: op.Parent, Root: op.Root,
+		HasPlan: op.HasPlan, Worker: op.Worker, CancelRequested: op.CancelRequested, Rung: op.Rung, ErrorMessage: op.ErrorMessage,
 		Progress:  api.RowProgress{Percentage: op.Progress.Percentage, CurrentStep: op.Progress.CurrentStep},
 		Resumable: op.Status.Terminal() && op.Status != ktrdr.Completed && op.Checkpoint != nil,
 		CreatedAt: op.CreatedAt, StartedAt: op.StartedAt, CompletedAt: op.CompletedAt, NotBefore: op.NotBefore,

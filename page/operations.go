@@ -27,10 +27,11 @@ func (p *Pages) routeOperations() {
 		_, err := p.lab.Cancel(ctx, id, "from the page")
 		return id, err
 	})
-	p.onOperation("resume", func(ctx context.Context, id ktrdr.OperationID) (ktrdr.OperationID, error) {
-		_, err := p.lab.Resume(ctx, id)
-		return id, err
-	})
+	p.mux.HandleFunc("POST /operations/{id}/resume", p.act(func(ctx context.Context, r *http.Request) (string, error) {
+		id := r.PathValue("id")
+		_, err := p.lab.ResumeFrom(ctx, ktrdr.OperationID(id), r.PostFormValue("checkpoint"))
+		return "/operations/" + id, err
+	}))
 	p.onOperation("retry", func(ctx context.Context, id ktrdr.OperationID) (ktrdr.OperationID, error) {
 		made, err := p.lab.Retry(ctx, id, "")
 		return made.Operation, err
@@ -260,8 +261,8 @@ func (v *operations) choices(q operationsQuery, counts []ktrdr.Count) {
 func (p *Pages) operationRow(op *api.OperationRow, workers map[ktrdr.WorkerID]string, mayChange bool, back string) operationRow {
 	r := operationRow{
 		ID: string(op.ID), Handle: handle(op.ID), Kind: kindWord(op.Type), Status: statusWord(op.Status), Mark: statusMarks[op.Status],
-		Child: op.Parent != "", Live: !op.Status.Terminal(), Attempts: op.Attempts, Worker: missing, Created: op.CreatedAt.UTC().Format(time.RFC3339),
-		Took: p.took(op.CreatedAt, op.CompletedAt), Detail: detail(op),
+		Child: op.Parent != "", Live: !op.Status.Terminal(), Attempts: op.Attempts, Worker: missing,
+		Created: op.CreatedAt.UTC().Format(time.RFC3339), Took: p.took(op.CreatedAt, op.CompletedAt), Detail: detail(op),
 	}
 	if op.Worker != "" {
 		r.Worker = nameOf(op.Worker, workers)
@@ -309,7 +310,9 @@ func detail(op *api.OperationRow) string {
 func operationActions(op *api.OperationRow, back string) []action {
 	id := string(op.ID)
 	do := func(verb, name, ask string) action {
-		return action{Name: name, Path: "/operations/" + id + "/" + verb, Fields: []field{{"back", back}}, Command: "ktrdr " + verb + " " + id, Ask: ask}
+		return action{
+			Name: name, Path: "/operations/" + id + "/" + verb, Fields: []field{{"back", back}}, Command: "ktrdr " + verb + " " + id, Ask: ask,
+		}
 	}
 	switch {
 	case op.Status.Terminal() && op.Status != ktrdr.Completed:
@@ -326,7 +329,8 @@ func operationActions(op *api.OperationRow, back string) []action {
 
 // statusMarks are the shapes that stand before the words of a status.
 var statusMarks = map[ktrdr.Status]string{
-	ktrdr.Pending: "wait", ktrdr.Running: "run", ktrdr.Reconciling: "run", ktrdr.Completed: "done", ktrdr.Failed: "failed", ktrdr.Cancelled: "gate",
+	ktrdr.Pending: "wait", ktrdr.Running: "run", ktrdr.Reconciling: "run", ktrdr.Completed: "done", ktrdr.Failed: "failed",
+	ktrdr.Cancelled: "gate",
 }
 
 func statusWord(s ktrdr.Status) string {

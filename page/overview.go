@@ -60,6 +60,9 @@ func (p *Pages) routeOverview() {
 // overview is the view of a run or of a span of time.
 type overview struct {
 	Ranges, Runs []option
+	Run          string
+	Export       string // where the report is
+	Command      string // that writes it
 
 	Span     string
 	Headline string
@@ -125,7 +128,7 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 		return overview{}, err
 	}
 	listed := report.LeaderboardQuery{
-		Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe, Sort: q.sort, Limit: leadersOfAPage, Cursor: q.cursor,
+		Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe, Sort: q.sort, Limit: rows(ctx, leadersOfAPage, leadersOfAFile), Cursor: q.cursor,
 	}
 	board, err := p.lab.Leaderboard(ctx, listed)
 	if err != nil {
@@ -139,12 +142,13 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	if err != nil {
 		return overview{}, err
 	}
-	n := overview{}
+	n := overview{Run: q.run}
 	n.choices(q, runs.Runs)
 	if err := p.readActions(ctx, &n, q, runs.Runs); err != nil {
 		return overview{}, err
 	}
-	n.Span = fmt.Sprintf("%s to now", told.From.UTC().Format("Mon 2 Jan 2006, 15:04"))
+	n.Export, n.Command = exportOf(span)
+	n.Span = spanOf(ctx, &told, runs.Runs)
 	n.headline(&told, &search)
 	n.funnel(search.Funnel)
 	n.Best = bestSoFar(&search)
@@ -171,7 +175,8 @@ func (n *overview) choices(q overviewQuery, runs []ktrdr.Run) {
 	}
 	n.Runs = append(n.Runs, option{Name: "All runs"})
 	for _, r := range runs {
-		n.Runs = append(n.Runs, option{Value: r.ID, Chosen: r.ID == q.run, Name: fmt.Sprintf("%s (%d)", clip(cmp.Or(r.Goal, r.ID), 48), r.Created)})
+		name := fmt.Sprintf("%s (%d)", clip(plain(cmp.Or(r.Goal, r.ID)), 48), r.Created)
+		n.Runs = append(n.Runs, option{Value: r.ID, Name: name, Chosen: r.ID == q.run})
 	}
 }
 

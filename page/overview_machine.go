@@ -118,7 +118,7 @@ func laneName(p report.ProcessLife) string {
 func timeTicks(from, to time.Time) []chart.Tick {
 	layout := "15:04"
 	if to.Sub(from) > 48*time.Hour {
-		layout = "2 Jan"
+		layout = "2 Jan 2006"
 	}
 	var ticks []chart.Tick
 	for i := range 5 {

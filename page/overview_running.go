@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func runningOf(a *research.Active) running {
 		Elapsed: lasted(time.Duration(a.Seconds * float64(time.Second))),
 	}
 	if r.Strategy == "" {
-		r.Strategy = clip(a.Brief, 60)
+		r.Strategy = clip(plain(a.Brief), 60)
 	}
 	if a.Worker != "" {
 		r.Worker = a.Worker
@@ -119,12 +120,11 @@ func (p *Pages) readActions(ctx context.Context, n *overview, q overviewQuery, r
 	if err != nil {
 		return err
 	}
-	n.Pause = &action{Name: "Pause new work", Path: "/night/pause", Command: "ktrdr pause", Fields: []field{{"paused", "true"}, {"back", q.at()}}}
+	n.Pause = &action{Name: "Pause new work", Command: "ktrdr pause"}
 	if paused {
-		n.Pause = &action{
-			Name: "Allow new work", Path: "/night/pause", Command: "ktrdr unpause", Main: true, Fields: []field{{"paused", "false"}, {"back", q.at()}},
-		}
+		n.Pause = &action{Name: "Allow new work", Command: "ktrdr unpause", Main: true}
 	}
+	n.Pause.Path, n.Pause.Fields = "/night/pause", []field{{"paused", strconv.FormatBool(!paused)}, {"back", q.at()}}
 	for i := range runs {
 		if r := &runs[i]; r.ID == q.run && r.EndedAt.IsZero() && r.CancelledAt.IsZero() {
 			n.Cancel = &action{

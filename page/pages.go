@@ -50,7 +50,8 @@ type Pages struct {
 // New makes the pages.
 func New(c Config) (*Pages, error) {
 	p := &Pages{
-		lab: c.Lab, sessions: c.Sessions, events: c.Events, backend: rand.Text(), started: time.Now(), log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now,
+		lab: c.Lab, sessions: c.Sessions, events: c.Events, backend: rand.Text(), started: time.Now(),
+		log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now,
 		origin: http.NewCrossOriginProtection(),
 	}
 	if c.Charts == nil {
@@ -171,15 +172,15 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, title
 		p.fail(w, r, err)
 		return
 	}
+	content := bytes.Map(printable, body.Bytes())
 	if r.Header.Get("Ktrdr-Fragment") != "" {
-		p.send(w, r, status, body.Bytes())
+		p.send(w, r, status, content)
 		return
 	}
 	_, signed := api.Caller(r.Context())
 	f := frame{
 		Title: title, Here: r.URL.RequestURI(), Now: p.now(), Version: p.version, Signed: signed && p.sessions != nil, May: may(r.Context()),
-		Charts: p.assets.charts,
-		Body:   template.HTML(body.String()), //nolint:gosec // rendered by a template
+		Charts: p.assets.charts, Body: template.HTML(content), //nolint:gosec // rendered by a template
 	}
 	if signed {
 		f.Nav = slices.Clone(nav)
@@ -192,6 +193,15 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, title
 		return
 	}
 	p.send(w, r, status, out.Bytes())
+}
+
+// printable replaces controls, and marks that turn the direction of the text around
+// them. No template has one, so that each comes from outside.
+func printable(r rune) rune {
+	if !ktrdr.Printable(r) && r != '\n' && r != '\t' {
+		return ' '
+	}
+	return r
 }
 
 func (p *Pages) send(w http.ResponseWriter, r *http.Request, status int, html []byte) {
@@ -211,6 +221,10 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, status int, html []
 }
 
 func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if f := fileOf(r.Context()); f != nil {
+		f.err = err
+		return
+	}
 	if errors.Is(err, context.Canceled) {
 		return
 	}

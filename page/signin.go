@@ -35,7 +35,7 @@ func cookieName(r *http.Request) string {
 }
 
 func setCookie(w http.ResponseWriter, r *http.Request, value string, lasts time.Duration) {
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // a browser would not send a Secure cookie over plain HTTP, which is for loopback
 		Name: cookieName(r), Value: value, Path: "/", MaxAge: int(lasts.Seconds()),
 		HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
 	})

@@ -168,7 +168,7 @@ func TestStart_AReadTokenAndAnEmptyLabSeeNoForm(t *testing.T) {
 	}
 	lab.answers["GET /data"] = []any{}
 	html = visit(t, startPages(t, lab), ktrdr.ScopeAdmin, http.MethodGet, "/new", nil).Body.String()
-	if strings.Contains(html, "<textarea") || !strings.Contains(html, `href="/data#import"`) || !strings.Contains(html, "ktrdr demo") {
+	if strings.Contains(html, "<textarea") || !strings.Contains(html, `href="/data/import"`) || !strings.Contains(html, "ktrdr demo") {
 		t.Error("an empty lab does not offer to import prices and to run the demo")
 	}
 }

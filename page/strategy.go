@@ -271,6 +271,7 @@ func (f *facts) view(may, linear bool) *strategy {
 	if may && f.ended() {
 		s.Links = append(s.Links, link{"Fork", "/new?from=" + s.Handle})
 	}
+	s.Links = append(s.Links, f.downloads()...)
 	s.Lazy = f.lazy()
 	s.sections()
 	return s

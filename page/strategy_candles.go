@@ -116,6 +116,9 @@ func barTicks(rows []jobs.BarRow, x chart.Scale) []chart.Tick {
 
 // lanesOf draws one lane for each membership of a fuzzy set, from 0 to 1.
 func lanesOf(set jobs.FuzzyInput, x chart.Scale) template.HTML {
+	if len(set.Members) == 0 {
+		return valuesOf(set, x)
+	}
 	n := float64(len(set.Members))
 	p := chart.Plot{
 		Label: "Memberships of " + set.ID + ".", Height: 20 * len(set.Members), Left: 6, X: x, Y: chart.Scale{Max: n}, YTicks: []chart.Tick{},
@@ -134,4 +137,21 @@ func lanesOf(set jobs.FuzzyInput, x chart.Scale) template.HTML {
 		p.Layers = append(p.Layers, chart.Area{Points: points, Base: base, Class: "mb"})
 	}
 	return p.HTML()
+}
+
+// valuesOf draws an indicator that the network reads as it is.
+func valuesOf(set jobs.FuzzyInput, x chart.Scale) template.HTML {
+	var values []float64
+	var points []chart.XY
+	for i, v := range set.Values {
+		if v != nil {
+			values = append(values, *v)
+			points = append(points, chart.XY{X: float64(i), Y: *v})
+		}
+	}
+	y := chart.Fit(values).Pad(0.05)
+	return chart.Plot{
+		Label: "Values of " + set.ID + ".", Height: 60, Left: 6, X: x, Y: y, YTicks: chart.Numbers(y.Ticks(2)),
+		Layers: []chart.Layer{chart.Line{Points: points, Class: "st"}},
+	}.HTML()
 }

@@ -29,11 +29,18 @@ func (p *Pages) readFuzzy(ctx context.Context, d *details) (any, error) {
 			title += " " + string(set.Timeframe)
 		}
 		f.Figures = append(f.Figures, figure{
-			ID: "set-" + set.ID + "-" + string(set.Timeframe), Title: title, Note: set.Indicator + "; grey: how often the test part is there",
+			ID: "set-" + set.ID + "-" + string(set.Timeframe), Title: title, Note: noteOf(set),
 			Chart: shapesOf(set).HTML(),
 		})
 	}
 	return f, nil
+}
+
+func noteOf(set jobs.FuzzyInput) string {
+	if len(set.Members) == 0 {
+		return set.Indicator + "; read as it is; grey: how often the test part is there"
+	}
+	return set.Indicator + "; grey: how often the test part is there"
 }
 
 // shapesOf draws memberships above the distribution of the indicator.
@@ -42,6 +49,9 @@ func shapesOf(set jobs.FuzzyInput) chart.Plot {
 	p := chart.Plot{
 		Label: fmt.Sprintf("Fuzzy set %s with %s.", set.ID, plural(len(set.Members), "membership")), Unit: "membership", Height: 130,
 		X: x, Y: chart.Scale{Max: 1.08}, XTicks: inside(chart.Numbers(x.Ticks(5)), x), YTicks: chart.Numbers([]float64{0, 0.5, 1}),
+	}
+	if len(set.Members) == 0 {
+		p.Label, p.Unit, p.YTicks = "How often the test part has each value of "+set.ID+".", "bars", []chart.Tick{}
 	}
 	most := 1
 	for _, n := range set.Counts {

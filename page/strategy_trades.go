@@ -47,7 +47,7 @@ func (f *facts) lazy() []lazy {
 	}
 	return []lazy{
 		{"candles", "Trades on candles", at + "candles", wait},
-		{"fuzzy", "Fuzzy sets", at + "fuzzy", wait},
+		{"fuzzy", "Inputs", at + "fuzzy", wait},
 		{"trades", "Trades", at + "trades", wait},
 	}
 }
@@ -92,15 +92,19 @@ type tradeRow struct {
 	Bars                                                                  int
 }
 
-const tradesOfAPage = 25
+const (
+	tradesOfAPage = 25
+	tradesOfAFile = 200
+)
 
 // reasons are why a trade was left, in words.
 var reasons = map[string]string{"signal": "signal", "target": "target", "stop": "stop", "end": "end of the part", "ruin": "ruin"}
 
 func (p *Pages) readTrades(ctx context.Context, d *details) (any, error) {
+	most := rows(ctx, tradesOfAPage, tradesOfAFile)
 	found, err := client.Call(ctx, p.lab, api.GetResults, api.ResultsRequest{
 		ByID: api.ByID{ID: d.backtest}, Include: []string{"trades"}, Trades: "worst",
-		Page: api.Page{Limit: tradesOfAPage, Cursor: d.r.URL.Query().Get("cursor")},
+		Page: api.Page{Limit: most, Cursor: d.r.URL.Query().Get("cursor")},
 	})
 	if err != nil {
 		return nil, err
@@ -115,7 +119,7 @@ func (p *Pages) readTrades(ctx context.Context, d *details) (any, error) {
 		t.Rows = append(t.Rows, tradeRowOf(x, d.at()))
 	}
 	t.Shown = fmt.Sprintf("%d to %s of %s.", min(before+1, result.Trades), count(before+len(t.Rows)), count(result.Trades))
-	if next := before + tradesOfAPage; next < result.Trades {
+	if next := before + most; next < result.Trades {
 		t.Next = fmt.Sprintf("%s/trades?cursor=%d", d.at(), next)
 	}
 	return t, nil

@@ -64,6 +64,7 @@ func tell(e *ktrdr.Event, names map[ktrdr.WorkerID]string) happened {
 		Message  string         `json:"error_message"`
 		Step     int64          `json:"step"`
 		Size     int64          `json:"size_bytes"`
+		ByHand   bool           `json:"by_hand"`
 		Input    string         `json:"input"`
 		Given    int64          `json:"given"`
 	}
@@ -79,6 +80,9 @@ func tell(e *ktrdr.Event, names map[ktrdr.WorkerID]string) happened {
 		h.What, h.Note = "1 checkpoint", fmt.Sprintf("step %s, %s", count(int(d.Step)), size(d.Size))
 	case ktrdr.EventCheckpointSkipped:
 		h.What, h.Note = "A checkpoint could not be used", d.Reason
+		if d.ByHand {
+			h.What = "An older checkpoint was chosen"
+		}
 	case ktrdr.EventFailed, ktrdr.EventCancelled:
 		h.Note = d.Message
 	case ktrdr.EventReleased:

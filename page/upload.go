@@ -236,7 +236,8 @@ func (d *dryRun) told(got *jobs.LoadResult) {
 	case got.Refused != "":
 		d.Mark, d.Headline = "failed", "An import would be refused. Nothing is stored."
 	default:
-		d.Mark, d.Headline, d.Ready = "done", fmt.Sprintf("Recognised: %s bars of %s %s. Nothing is stored yet.", count(e.Bars), e.Symbol, e.Timeframe), true
+		d.Mark, d.Ready = "done", true
+		d.Headline = fmt.Sprintf("Recognised: %s bars of %s %s. Nothing is stored yet.", count(e.Bars), e.Symbol, e.Timeframe)
 	}
 }
 

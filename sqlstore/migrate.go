@@ -50,10 +50,7 @@ func migrate(ctx context.Context, db *sql.DB, d goose.Dialect, steps fs.FS, c Co
 	if have > want {
 		return 0, newerSchema(have, want)
 	}
-	if have == want {
-		return want, nil // without waiting for the lock
-	}
-	if 0 < have && c.MayMigrate != nil {
+	if 0 < have && have < want && c.MayMigrate != nil {
 		if err := c.MayMigrate(have, want); err != nil {
 			return 0, err
 		}

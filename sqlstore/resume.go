@@ -17,6 +17,11 @@ const resumeOne query = `UPDATE operations SET status = 'PENDING', cancel_reques
 
 // Resume implements ktrdr.Operations.
 func (s *Store) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
+	return s.ResumeFrom(ctx, id, "")
+}
+
+// ResumeFrom implements ktrdr.Operations. Without a checkpoint it is Resume.
+func (s *Store) ResumeFrom(ctx context.Context, id ktrdr.OperationID, checkpoint string) (ktrdr.Operation, error) {
 	if !id.Valid() {
 		return ktrdr.Operation{}, notFound(id)
 	}
@@ -24,6 +29,11 @@ func (s *Store) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operati
 		s.lockTree(ctx, t, id)
 		if err := s.resumable(ctx, t, id); err != nil {
 			return op, err
+		}
+		if checkpoint != "" {
+			if err := skipNewer(ctx, t, id, checkpoint); err != nil {
+				return op, err
+			}
 		}
 		asks, err := resume(ctx, t, id)
 		if err == nil {
@@ -35,6 +45,42 @@ func (s *Store) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operati
 		return load(ctx, t, id)
 	})
 	return op.Operation, err
+}
+
+const (
+	isUsable  query = `SELECT c.id FROM checkpoints c WHERE ` + ofOperation + ` AND c.id = $2 AND c.skipped = 0`
+	hideNewer query = `UPDATE checkpoints SET skipped = 1 WHERE tenant = '' AND thread_id = $1 AND ns = '' AND id > $2 AND skipped = 0`
+)
+
+// skipNewer hides the checkpoints that are newer than one from every resume.
+func skipNewer(ctx context.Context, t *tx, id ktrdr.OperationID, checkpoint string) error {
+	if !storable(checkpoint, 255) {
+		return ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no such checkpoint", id)
+	}
+	found, err := firstColumn(ctx, t, isUsable, id, checkpoint)
+	if err == nil && len(found) == 0 {
+		err = ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint %s that can be resumed from", id, clip(checkpoint))
+	}
+	if err != nil {
+		return err
+	}
+	n, err := t.exec(ctx, hideNewer, id, checkpoint)
+	if err != nil || n == 0 {
+		return err
+	}
+	if err := refreshNewest(ctx, t, id, "skipped"); err != nil {
+		return err
+	}
+	op, err := load(ctx, t, id)
+	if err != nil {
+		return err
+	}
+	insertEvent(ctx, t, id, ktrdr.EventCheckpointSkipped, op.Epoch, struct {
+		Checkpoint string `json:"checkpoint_id"`
+		Reason     string `json:"reason"`
+		ByHand     bool   `json:"by_hand"`
+	}{checkpoint, fmt.Sprintf("resumed by hand from this one; %d newer left out", n), true})
+	return nil
 }
 
 // resume makes Step's Resume transition. A parent is claimed for its plan at

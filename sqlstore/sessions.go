@@ -14,7 +14,7 @@ const (
 		SELECT $1, id, $3, {now}, {now} + $4 FROM tokens WHERE id = $2 AND revoked_at IS NULL`
 	deleteSession query = `DELETE FROM sessions WHERE hash = $1 AND link = $2`
 	deleteExpired query = `DELETE FROM sessions WHERE expires_at <= {now}`
-	sessionToken  query = `SELECT t.id, t.name, t.scope, t.hash, t.created_at, COALESCE(t.revoked_at, 0)
+	selectSigned  query = `SELECT t.id, t.name, t.scope, t.hash, t.created_at, COALESCE(t.revoked_at, 0)
 		FROM sessions AS s JOIN tokens AS t ON t.id = s.token_id
 		WHERE s.hash = $1 AND s.link = $2 AND s.expires_at > {now} AND t.revoked_at IS NULL`
 )
@@ -41,7 +41,7 @@ func (s *Store) AddLink(ctx context.Context, link ktrdr.Hash, token string, last
 // transaction that makes the session, so that it is spent once.
 func (s *Store) SpendLink(ctx context.Context, link, session ktrdr.Hash, lasts time.Duration) (k ktrdr.Token, err error) {
 	err = s.write(ctx, normal, func(t *tx) error {
-		k, err = scanToken(t.row(ctx, sessionToken, link.String(), bit(true)))
+		k, err = scanToken(t.row(ctx, selectSigned, link.String(), bit(true)))
 		if errors.Is(err, sql.ErrNoRows) {
 			return errNoLink
 		}
@@ -57,11 +57,12 @@ func (s *Store) SpendLink(ctx context.Context, link, session ktrdr.Hash, lasts t
 	return k, err
 }
 
-var errNoLink = ktrdr.Errorf(ktrdr.CodeNotFound, "this link was used before, has expired, or its token was revoked; make a new one with `ktrdr token link`")
+var errNoLink = ktrdr.Errorf(ktrdr.CodeNotFound,
+	"this link was used before, has expired, or its token was revoked; make a new one with `ktrdr token link`")
 
 // SessionToken implements ktrdr.Sessions.
 func (s *Store) SessionToken(ctx context.Context, session ktrdr.Hash) (ktrdr.Token, error) {
-	k, err := readRow(ctx, s, scanToken, sessionToken, session.String(), bit(false))
+	k, err := readRow(ctx, s, scanToken, selectSigned, session.String(), bit(false))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ktrdr.Errorf(ktrdr.CodeNotFound, "the session has ended")
 	}

@@ -71,9 +71,10 @@ func wasCancelled(err error) error {
 
 func newResume(a *app) *cobra.Command {
 	var follow bool
+	var checkpoint string
 	cmd := a.onOperation("resume", "Continue a failed or cancelled operation from its checkpoint",
 		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
-			r, err := c.Resume(ctx, id)
+			r, err := c.ResumeFrom(ctx, id, checkpoint)
 			if err == nil && follow {
 				return a.follow(ctx, c, id)
 			}
@@ -85,6 +86,7 @@ func newResume(a *app) *cobra.Command {
 				fmt.Fprintf(w, ".\nWatch it with `ktrdr follow %s`.\n", id)
 			})
 		})
+	cmd.Flags().StringVar(&checkpoint, "checkpoint", "", "resume from this `CHECKPOINT` and leave newer ones out (default: the newest)")
 	followFlag(cmd, &follow, "follow it to its end")
 	return cmd
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/page"
 	"github.com/ktrdr/ktrdr/report"
 )
 
@@ -19,11 +21,16 @@ and the money spent on models.
 
 --since says how far back: a duration (12h, 7d), a local time (22:00,
 2026-11-14T22:00), or "last": since the start of the latest period of research.
---run shows one run from its start.`
+--run shows one run from its start.
+
+--html writes the same as one file that can be sent: with the charts of the page, at
+most 1 MB, readable without a network and without a script.`
 
 type reportFlags struct {
 	since, run string
 	markdown   bool
+	html       htmlFlags
+	force      bool
 }
 
 func newReport(a *app) *cobra.Command {
@@ -35,12 +42,19 @@ func newReport(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.since, "since", "", "how far back: `TIME`, a duration, or last (default 12h)")
 	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
 	cmd.Flags().BoolVar(&f.markdown, "markdown", false, "print Markdown, for a file or a mail")
+	cmd.Flags().BoolVar(&f.force, "force", false, "with --html: replace an existing file")
+	f.html.add(cmd, &f.force)
 	return cmd
 }
 
 func (a *app) report(ctx context.Context, c *client.Client, f reportFlags) error {
-	if f.markdown && a.json {
+	switch {
+	case f.markdown && a.json:
 		return usagef("--markdown and --json are two forms of the same: leave one of them out")
+	case f.force && f.html.file == "":
+		return usagef("--force replaces a file: name it with --html FILE")
+	case f.markdown && f.html.file != "":
+		return usagef("--markdown and --html are two forms of the same: leave one of them out")
 	}
 	since, err := sinceText(f.since, time.Now())
 	if err != nil {
@@ -48,6 +62,11 @@ func (a *app) report(ctx context.Context, c *client.Client, f reportFlags) error
 	}
 	if f.run, err = runID(ctx, c, f.run); err != nil {
 		return err
+	}
+	if f.html.file != "" {
+		return a.writeHTML(f.html, c, func(cfg page.Config, w io.Writer) error {
+			return page.WriteReport(ctx, cfg, w, api.ReportRequest{Since: since, Run: f.run})
+		})
 	}
 	r, err := c.Report(ctx, since, f.run)
 	if err != nil {

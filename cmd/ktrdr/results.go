@@ -15,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/export"
 	"github.com/ktrdr/ktrdr/internal/view"
+	"github.com/ktrdr/ktrdr/page"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -25,6 +26,9 @@ are daily and net); --limit and --cursor choose the page.
 
 A research that is not a finalist keeps only its figures and daily returns. Its other
 files are computed again on demand. "ktrdr pin ID" keeps them.
+
+--html FILE writes the page of a research as one file that can be sent: verdict, charts,
+trades and strategy, at most 1 MB, readable without a network and without a script.
 
 --csv DIR and --parquet DIR write trades, equity, positions and figures as files for
 pandas, DuckDB and spreadsheets: of a backtest, or of the backtest of a research.
@@ -40,13 +44,19 @@ func newResults(a *app) *cobra.Command {
 		limit   int
 		cursor  string
 		files   exportFlags
+		html    htmlFlags
 	)
 	cmd := a.onOperation("results", "Show the result of an operation",
 		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
-			if files.wanted() {
-				if len(include) > 0 || limit > 0 || cursor != "" {
-					return usagef("--csv and --parquet write all rows: leave out --include, --limit and --cursor")
-				}
+			if (files.wanted() || html.file != "") && (len(include) > 0 || limit > 0 || cursor != "") {
+				return usagef("--html, --csv and --parquet write all that there is: leave out --include, --limit and --cursor")
+			}
+			switch {
+			case files.wanted() && html.file != "":
+				return usagef("--html writes a file, --csv and --parquet a folder: give one of them")
+			case html.file != "":
+				return a.strategyHTML(ctx, c, html, id)
+			case files.wanted():
 				return a.exportTables(&files, func() ([]export.Table, error) { return export.Results(ctx, c, id) })
 			}
 			r, next, err := c.Results(ctx, id, include, limit, cursor)
@@ -72,7 +82,24 @@ func newResults(a *app) *cobra.Command {
 	notZero(cmd.Flags(), "limit")
 	cursorFlag(cmd, &cursor)
 	files.add(cmd, "trades, equity, positions and figures")
+	html.add(cmd, &files.force)
 	return cmd
+}
+
+// strategyHTML writes the page of a research into a file.
+func (a *app) strategyHTML(ctx context.Context, c *client.Client, f htmlFlags, id ktrdr.OperationID) error {
+	op, err := c.Operation(ctx, id)
+	if err != nil {
+		return err
+	}
+	if op.Type != ktrdr.AgentResearch {
+		hint := "`ktrdr leaderboard` lists researches"
+		if op.Parent != "" {
+			hint = "its research may be " + string(op.Parent)
+		}
+		return usagef("--html shows a research, and %s is of the type %s: %s", id, op.Type, hint)
+	}
+	return a.writeHTML(f, c, func(cfg page.Config, w io.Writer) error { return page.WriteStrategy(ctx, cfg, w, string(id)) })
 }
 
 // resultsPage is the answer with the verdict, of a research, and where the next
@@ -89,13 +116,13 @@ func verdictOn(ctx context.Context, c *client.Client, r api.Results, cursor stri
 	if r.Type != ktrdr.AgentResearch || r.Status != ktrdr.Completed || cursor != "" {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	page, err := c.List(ctx, ktrdr.OperationQuery{
+	found, err := c.List(ctx, ktrdr.OperationQuery{
 		Parent: r.Operation, Type: []ktrdr.Type{ktrdr.AgentAssessment}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1,
 	})
-	if err != nil || len(page.Operations) == 0 {
+	if err != nil || len(found.Operations) == 0 {
 		return nil, err
 	}
-	op, err := c.Operation(ctx, page.Operations[0].ID)
+	op, err := c.Operation(ctx, found.Operations[0].ID)
 	if err != nil {
 		return nil, err
 	}

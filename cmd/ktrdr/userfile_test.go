@@ -32,6 +32,7 @@ var filesRead = map[string]string{
 // filesWritten are the places where a user names a file to be written.
 var filesWritten = map[string]string{
 	"backup FILE": "backup @/below", "data export --csv": "data export EURUSD 1h --csv @/below", "models save TRAINING FILE": "",
+	"report --html": "report --html @/below", "results --html": "results op_1 --html @/below",
 }
 
 // TestFiles_OfUsersAreRefusedInOurWords names a file that is not there, a directory,

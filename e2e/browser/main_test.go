@@ -6,7 +6,10 @@ import (
 	"os"
 	"testing"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/labtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(labtest.Main(m, "")) }
+
+func ktrdrID(s string) ktrdr.OperationID { return ktrdr.OperationID(s) }

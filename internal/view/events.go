@@ -20,6 +20,7 @@ func story(e ktrdr.Event) string {
 		ID       string `json:"checkpoint_id"`
 		Type     string `json:"checkpoint_type"`
 		Step     int64  `json:"step"`
+		ByHand   bool   `json:"by_hand"`
 		Input    string `json:"input"`
 		Given    int64  `json:"given"`
 		Name     string `json:"name"`
@@ -44,6 +45,9 @@ func story(e ktrdr.Event) string {
 		text = fmt.Sprintf("checkpoint %s at step %d", d.Type, d.Step)
 	case ktrdr.EventCheckpointSkipped:
 		text = fmt.Sprintf("checkpoint %s could not be used: %s", d.ID, d.Reason)
+		if d.ByHand {
+			text = fmt.Sprintf("checkpoint %s: %s", d.ID, d.Reason)
+		}
 	case ktrdr.EventFailed, ktrdr.EventCancelled:
 		text += ": " + d.Message
 	case ktrdr.EventReleased, ktrdr.EventCancelRequested:

@@ -9,7 +9,7 @@ const themes = ["", "light", "dark"];
 
 function showTheme() {
   const theme = document.documentElement.dataset.theme || "";
-  for (const button of $$(".theme")) button.textContent = { "": "Auto", light: "Light", dark: "Dark" }[theme];
+  for (const text of $$(".theme span:last-child")) text.textContent = { "": "Auto", light: "Light", dark: "Dark" }[theme];
 }
 
 function nextTheme() {

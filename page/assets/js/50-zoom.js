@@ -164,6 +164,7 @@ function candles(host, data, ask, tell, from, to) {
   return [
     (by, shift) => {
       if (!by) return ask(around(...start), (fresh) => show(fresh, ...start));
+      quiet = 0;
       const { from, to } = time.getVisibleLogicalRange(), middle = (from + to) / 2 + shift * (to - from), half = ((to - from) * by) / 2;
       time.setVisibleLogicalRange({ from: middle - half, to: middle + half });
     },

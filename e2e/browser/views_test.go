@@ -31,7 +31,11 @@ func TestPage_EveryViewIsCleanInEveryThemeAndWidth(t *testing.T) {
 	s := openSite(t)
 	s.ServeWith(2, withAuth)
 	s.signIn()
-	s.must("research", "anything on EURUSD 1h", "--count", "24", "--seed", "7", "--follow")
+	count := "6"
+	if *images {
+		count = "24"
+	}
+	s.must("research", "anything on EURUSD 1h", "--count", count, "--seed", "7", "--follow")
 	board, err := s.board()
 	if err != nil {
 		t.Fatal(err)

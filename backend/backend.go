@@ -309,7 +309,7 @@ func (b *Backend) makePages(transport http.RoundTripper) (httpapi.Pages, error) 
 	if err != nil {
 		return nil, err
 	}
-	cfg := page.Config{Lab: lab, Sessions: b.store, Events: b.engine, Log: b.Log, Version: b.Version}
+	cfg := page.Config{Lab: lab, Sessions: b.store, Events: b.engine, Log: b.Log, Version: b.Version, Proxied: b.cfg.TLSUpstream}
 	if b.cfg.NoAuth {
 		cfg.Sessions = nil
 	}

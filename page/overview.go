@@ -21,13 +21,14 @@ import (
 type overviewQuery struct {
 	since, run              string
 	symbol, timeframe, sort string
-	cursor                  string
+	outcome, text, cursor   string
 }
 
 func readOverviewQuery(v url.Values) overviewQuery {
 	return overviewQuery{
 		since: v.Get("since"), run: v.Get("run"),
-		symbol: v.Get("symbol"), timeframe: v.Get("timeframe"), sort: v.Get("sort"), cursor: v.Get("cursor"),
+		symbol: v.Get("symbol"), timeframe: v.Get("timeframe"), sort: v.Get("sort"),
+		outcome: v.Get("outcome"), text: v.Get("q"), cursor: v.Get("cursor"),
 	}
 }
 
@@ -35,7 +36,8 @@ func readOverviewQuery(v url.Values) overviewQuery {
 func (q overviewQuery) at() string {
 	v := url.Values{}
 	for name, value := range map[string]string{
-		"since": q.since, "run": q.run, "symbol": q.symbol, "timeframe": q.timeframe, "sort": q.sort, "cursor": q.cursor,
+		"since": q.since, "run": q.run, "symbol": q.symbol, "timeframe": q.timeframe, "sort": q.sort,
+		"outcome": q.outcome, "q": q.text, "cursor": q.cursor,
 	} {
 		if value != "" {
 			v.Set(name, value)
@@ -128,7 +130,8 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 		return overview{}, err
 	}
 	listed := report.LeaderboardQuery{
-		Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe, Sort: q.sort, Limit: rows(ctx, leadersOfAPage, leadersOfAFile), Cursor: q.cursor,
+		Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe, Outcome: q.outcome, Text: q.text, Sort: q.sort,
+		Limit: rows(ctx, leadersOfAPage, leadersOfAFile), Cursor: q.cursor,
 	}
 	board, err := p.lab.Leaderboard(ctx, listed)
 	if err != nil {

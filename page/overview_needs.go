@@ -55,13 +55,22 @@ func needsOf(ctx context.Context, r *report.Report, breakers []resilience.Status
 	return list
 }
 
+const mostResumed = 100
+
 // resumeAll resumes the operations of a form. One that cannot be resumed does not
 // keep the others from it.
 func (p *Pages) resumeAll(ctx context.Context, r *http.Request) (string, error) {
 	var refused []string
 	ids := strings.Split(r.PostFormValue("ids"), ",")
+	if len(ids) > mostResumed {
+		return "", ktrdr.Errorf(ktrdr.CodeInvalid, "at most %d operations are resumed at once, not %d", mostResumed, len(ids))
+	}
 	for _, id := range ids {
-		if _, err := p.lab.Resume(ctx, ktrdr.OperationID(id)); err != nil {
+		_, err := p.lab.Resume(ctx, ktrdr.OperationID(id))
+		if ktrdr.CodeOf(err) == ktrdr.CodeForbidden {
+			return "", err
+		}
+		if err != nil {
 			refused = append(refused, err.Error())
 		}
 	}

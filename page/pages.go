@@ -27,6 +27,7 @@ type Config struct {
 	Sessions Sessions       // nil: signing in is not needed
 	Events   Events         // required
 	Log      *slog.Logger   // required
+	Proxied  bool           // a proxy in front of the server speaks TLS
 	Version  string
 	Charts   fs.FS // the charts that zoom, as npm has them; nil: those of the build
 }
@@ -35,6 +36,7 @@ type Config struct {
 type Pages struct {
 	lab       *client.Client
 	sessions  Sessions
+	proxied   bool
 	events    Events
 	backend   string // names this life of the backend
 	started   time.Time
@@ -50,7 +52,7 @@ type Pages struct {
 // New makes the pages.
 func New(c Config) (*Pages, error) {
 	p := &Pages{
-		lab: c.Lab, sessions: c.Sessions, events: c.Events, backend: rand.Text(), started: time.Now(),
+		lab: c.Lab, sessions: c.Sessions, proxied: c.Proxied, events: c.Events, backend: rand.Text(), started: time.Now(),
 		log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now,
 		origin: http.NewCrossOriginProtection(),
 	}

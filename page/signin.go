@@ -27,23 +27,27 @@ func hashOf(secret string) ktrdr.Hash { return sha256.Sum256([]byte(secret)) }
 
 // cookieName is bound to the host under TLS: the browser then refuses one that
 // another host or a plain connection set.
-func cookieName(r *http.Request) string {
-	if r.TLS != nil {
+func (p *Pages) cookieName(r *http.Request) string {
+	if p.secure(r) {
 		return "__Host-ktrdr"
 	}
 	return "ktrdr"
 }
 
-func setCookie(w http.ResponseWriter, r *http.Request, value string, lasts time.Duration) {
+// secure reports whether the browser speaks TLS, with this server or with a proxy
+// in front of it.
+func (p *Pages) secure(r *http.Request) bool { return r.TLS != nil || p.proxied }
+
+func (p *Pages) setCookie(w http.ResponseWriter, r *http.Request, value string, lasts time.Duration) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // a browser would not send a Secure cookie over plain HTTP, which is for loopback
-		Name: cookieName(r), Value: value, Path: "/", MaxAge: int(lasts.Seconds()),
-		HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		Name: p.cookieName(r), Value: value, Path: "/", MaxAge: int(lasts.Seconds()),
+		HttpOnly: true, Secure: p.secure(r), SameSite: http.SameSiteStrictMode,
 	})
 }
 
 // Token returns the token that a browser is signed in with; CodeUnauthorized.
 func (p *Pages) Token(r *http.Request) (ktrdr.Token, error) {
-	c, err := r.Cookie(cookieName(r))
+	c, err := r.Cookie(p.cookieName(r))
 	if err != nil {
 		return ktrdr.Token{}, errSignedOut
 	}
@@ -83,7 +87,7 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request) {
 		p.refuseLogin(w, r, err)
 		return
 	}
-	setCookie(w, r, session, sessionLasts)
+	p.setCookie(w, r, session, sessionLasts)
 	http.Redirect(w, r, "/night", http.StatusSeeOther)
 }
 
@@ -109,13 +113,13 @@ func (p *Pages) refuseLogin(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (p *Pages) signOut(w http.ResponseWriter, r *http.Request) {
-	if c, err := r.Cookie(cookieName(r)); err == nil {
+	if c, err := r.Cookie(p.cookieName(r)); err == nil {
 		if err := p.sessions.EndSession(r.Context(), hashOf(c.Value)); err != nil {
 			p.fail(w, r, err)
 			return
 		}
 	}
-	setCookie(w, r, "", -time.Second)
+	p.setCookie(w, r, "", -time.Second)
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 

@@ -225,3 +225,25 @@ func TestPages_RefuseRequestsOfOtherSites(t *testing.T) {
 		})
 	}
 }
+
+func TestSignIn_BehindAProxyTheCookieIsSecure(t *testing.T) {
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Memory: true, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	if err := store.AddToken(t.Context(), ktrdr.Token{ID: "t", Scope: ktrdr.ScopeAdmin, Hash: page.HashOf("secret")}); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := page.New(page.Config{Sessions: store, Proxied: true, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/login", strings.NewReader("token=secret"))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	pages.ServeHTTP(w, r)
+	if c := w.Result().Cookies(); len(c) != 1 || !c[0].Secure || c[0].Name != "__Host-ktrdr" {
+		t.Errorf("a proxy speaks TLS, and the cookies are %v", c)
+	}
+}

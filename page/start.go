@@ -255,7 +255,11 @@ func (p *Pages) startChoices(ctx context.Context, v *start) error {
 	if v.From == "" || v.YAML != "" {
 		return nil
 	}
-	e, err := p.lab.Experiment(ctx, ktrdr.OperationID(v.From))
+	from, err := p.findResearch(ctx, v.From)
+	if err != nil {
+		return err
+	}
+	e, err := p.lab.Experiment(ctx, from)
 	if err != nil {
 		return err
 	}

@@ -266,18 +266,22 @@ func fieldsOf(s *jobs.LoadSpec) []field {
 
 // importCommand is what does the same on the command line.
 func importCommand(s *jobs.LoadSpec) string {
-	text := "ktrdr data import " + s.Source.Name + " --symbol " + s.Symbol
+	file := s.Source.Name
+	if strings.HasPrefix(file, "-") {
+		file = "./" + file
+	}
+	text := "ktrdr data import " + shellWord(file, false) + " --symbol " + shellWord(s.Symbol, false)
 	add := func(given bool, flag string) {
 		if given {
 			text += " --" + flag
 		}
 	}
 	add(s.Timeframe != "", "timeframe "+string(s.Timeframe))
-	add(s.Zone != "" && s.Zone != "UTC", "zone "+s.Zone)
+	add(s.Zone != "" && s.Zone != "UTC", "zone "+shellWord(s.Zone, false))
 	add(s.Divide > 0, "divide "+strconv.FormatFloat(s.Divide, 'f', -1, 64))
 	add(s.Normalise, "normalise")
 	add(s.Mode != "", string(s.Mode))
-	add(s.SameMarketAs != "", "same-market-as "+s.SameMarketAs)
+	add(s.SameMarketAs != "", "same-market-as "+shellWord(s.SameMarketAs, false))
 	add(s.NewMarket, "new-market")
 	return text
 }

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -56,4 +57,39 @@ func TestPage_TenTabsStayLive(t *testing.T) {
 		tab.until("the tab is live", `document.querySelector("#live span").textContent === "Live"`, 5*time.Second)
 		tab.clean("tab " + string(rune('0'+i)))
 	}
+}
+
+func TestPage_ARevokedTokenLeadsToTheLogin(t *testing.T) {
+	t.Parallel()
+	s := openSite(t)
+	s.ServeWith(1, withAuth)
+	s.signIn()
+	s.until("the page is live", `document.querySelector("#live span").textContent === "Live"`, 10*time.Second)
+	var tokens []struct {
+		ID string `json:"token_id"`
+	}
+	if err := json.Unmarshal([]byte(s.must("token", "list", "--json")), &tokens); err != nil || len(tokens) != 1 {
+		t.Fatalf("the tokens are %v, %v", tokens, err)
+	}
+	s.away(true) // its stream is refused
+	s.must("token", "revoke", tokens[0].ID)
+	s.until("the login is shown", `location.pathname === "/login"`, 30*time.Second)
+}
+
+func TestPage_WhatAReaderPointsAtFollowsLater(t *testing.T) {
+	t.Parallel()
+	s := openSite(t)
+	s.ServeWith(2, withAuth)
+	s.signIn()
+	s.must("research", "momentum on EURUSD 1h", "--follow")
+	s.until("one is listed", `document.querySelectorAll("#leaders tbody tr").length === 1`, 20*time.Second)
+	eval[bool](s.browser, `document.querySelector("#leaders tbody a.go").focus() ?? true`)
+	s.must("research", "trend on EURUSD 1h", "--follow")
+	s.until("another section shows both", `document.querySelector("#funnel").innerText.includes("2")`, 20*time.Second)
+	if n := eval[int](s.browser, `document.querySelectorAll("#leaders tbody tr").length`); n != 1 {
+		t.Errorf("the list moved under the reader: %d rows", n)
+	}
+	eval[bool](s.browser, `document.activeElement.blur() ?? true`)
+	s.until("the list follows without another event", `document.querySelectorAll("#leaders tbody tr").length === 2`, 10*time.Second)
+	s.clean("following later")
 }

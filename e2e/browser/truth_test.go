@@ -104,7 +104,7 @@ func TestPage_NothingShowsAPriceOfASealedHoldout(t *testing.T) {
 	}
 	l.Import(bars)
 	l.ServeWith(2)
-	out, code := l.Command("research", "mean reversion on EURUSD 1h", "--count", "3", "--bypass-gates", "--follow")
+	out, code := l.Command("research", "mean reversion on EURUSD 1h", "--count", "3", "--seed", "2", "--bypass-gates", "--follow")
 	if code != 0 {
 		t.Fatalf("research: exit %d\n%s", code, out)
 	}

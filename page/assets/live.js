@@ -17,8 +17,16 @@ function open() {
     heard = Date.now();
     tell({ beat: JSON.parse(event.data) });
   };
-  source.onerror = () => {
+  source.onerror = async () => {
     source.close();
+    try {
+      const session = await fetch("/session");
+      if (session.status === 401) {
+        tell({ ended: true });
+        source = undefined; // the next tab of a browser that is signed in opens it again
+        return;
+      }
+    } catch {} // the server is away
     const wait = delays[Math.min(failed++, delays.length - 1)];
     tell({ lost: heard, next: Date.now() + wait });
     setTimeout(open, wait);
@@ -27,7 +35,7 @@ function open() {
 
 // The connection may be open and silent.
 setInterval(() => {
-  if (Date.now() - heard > 3000) tell({ lost: heard });
+  if (source && Date.now() - heard > 3000) tell({ lost: heard });
 }, 1000);
 
 onconnect = (event) => {

@@ -66,7 +66,7 @@ async function refresh() {
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const names = (under) => $$("[id][data-live]", under).map((e) => e.id).join();
-    if (names(fresh) !== names($("#view"))) { // another state of the page: the first research, the end of one
+    if (names(fresh) !== names($("#view")) && !$("#view :is(input, textarea, select):focus")) { // another state of the page: the first research, the end of one
       $("#view").replaceChildren(...fresh.body.childNodes);
       local($("#view"));
       loadAll($("#view"));
@@ -75,8 +75,12 @@ async function refresh() {
     }
     for (const section of $$("[id][data-live]", fresh)) {
       const here = document.getElementById(section.id);
-      // What a reader points at or types into does not move.
-      if (!here || here.dataset.html === section.outerHTML || here.contains(document.activeElement) || here.matches(":hover")) continue;
+      if (!here || here.dataset.html === section.outerHTML) continue;
+      // What a reader points at or types into does not move; it is asked for again.
+      if (here.contains(document.activeElement) || here.matches(":hover")) {
+        again = true;
+        continue;
+      }
       section.dataset.html = section.outerHTML;
       here.replaceWith(section);
       local(section);
@@ -92,7 +96,8 @@ async function refresh() {
 }
 
 function hear(message) {
-  if (message.beat) found(message.beat);
+  if (message.ended) location.href = "/login";
+  else if (message.beat) found(message.beat);
   else lost(message.lost, message.next);
 }
 

@@ -27,7 +27,8 @@ func TestZoom_LinesEndWhereASealedHoldoutBegins(t *testing.T) {
 	end := float64(holdoutFrom.Unix())
 	f := judged(evidence.Neutral)
 	z := linesOf(f.stretches(), f.sealedSpan())
-	if n := len(z.Time); n == 0 || slices.Max(z.Time) > end || len(z.Account) != n || len(z.Hold) != n || len(z.Luck) != n || len(z.Fitted) != n {
+	if n := len(z.Time); n == 0 || slices.Max(z.Time) > end || len(z.Account) != n || len(z.Hold) != n || len(z.Luck) != n ||
+		len(z.Fitted) != n {
 		t.Errorf("%d times up to %v, want none after %v and as many values", n, slices.Max(z.Time), end)
 	}
 	if zone := z.Zones[len(z.Zones)-1]; zone.From != end || zone.Class != "se" {
@@ -46,8 +47,9 @@ func TestZoom_LinesEndWhereASealedHoldoutBegins(t *testing.T) {
 
 func TestZoom_DetailTakesThePlaceOfWhatIsKept(t *testing.T) {
 	line := []chart.XY{{X: 0, Y: 1}, {X: 10, Y: 2}, {X: 20, Y: 3}, {X: 30, Y: 4}}
-	detail := []chart.XY{{X: 9, Y: 7}, {X: 10, Y: 8}, {X: 21, Y: 9}}
-	if got, want := replaced(line, detail), []chart.XY{{X: 0, Y: 1}, {X: 9, Y: 7}, {X: 10, Y: 8}, {X: 21, Y: 9}, {X: 30, Y: 4}}; !slices.Equal(got, want) {
+	detail := []chart.XY{{X: 10, Y: 7}, {X: 15, Y: 8}, {X: 21, Y: 9}}
+	want := []chart.XY{{X: 0, Y: 1}, {X: 10, Y: 7}, {X: 15, Y: 8}, {X: 21, Y: 9}, {X: 30, Y: 4}}
+	if got := replaced(line, detail); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if got := replaced(line, nil); !slices.Equal(got, line) {
@@ -98,7 +100,8 @@ func (a *traded) RoundTrip(r *http.Request) (*http.Response, error) {
 	var data any
 	switch {
 	case strings.HasSuffix(path, "/bars"):
-		a.asks["bars"], data = q, jobs.SeriesBars{Symbol: "A", Merged: 1, Bars: []jobs.BarRow{{Time: testFrom, Open: 1, High: 1, Low: 1, Close: 1}}}
+		bar := jobs.BarRow{Time: testFrom, Open: 1, High: 1, Low: 1, Close: 1}
+		a.asks["bars"], data = q, jobs.SeriesBars{Symbol: "A", Merged: 1, Bars: []jobs.BarRow{bar}}
 	case strings.HasSuffix(path, string(backtest)+"/results"):
 		text, _ := json.Marshal(a.f.backtest)
 		a.asks["results"], data = q, api.Results{
@@ -154,7 +157,9 @@ func TestZoom_AsksForNothingOfASealedHoldout(t *testing.T) {
 		p.ServeHTTP(w, r.WithContext(api.As(r.Context(), ktrdr.Token{ID: "t", Scope: ktrdr.ScopeRead})))
 		return w
 	}
-	for _, query := range []string{"", "?to=" + holdoutTo.Format(time.RFC3339), "?from=2019-01-01T00:00:00Z&to=2100-01-01T00:00:00Z&points=500"} {
+	for _, query := range []string{
+		"", "?to=" + holdoutTo.Format(time.RFC3339), "?from=2019-01-01T00:00:00Z&to=2100-01-01T00:00:00Z&points=500",
+	} {
 		w := get("bars.json" + query)
 		if to := lab.asks["bars"].Get("to"); w.Code != http.StatusOK || to != holdoutFrom.Format(time.RFC3339) {
 			t.Errorf("%q: %d %s: bars up to %q, want up to the holdout, %v", query, w.Code, said(w), to, holdoutFrom)

@@ -30,7 +30,7 @@ func pagesWith(t *testing.T, charts fstest.MapFS) *Pages {
 
 func (p *Pages) get(path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Header.Set("Accept-Encoding", "gzip")
 	p.ServeHTTP(w, r)
 	return w
@@ -119,7 +119,7 @@ func TestFooter_SaysWhetherChartsZoom(t *testing.T) {
 	} {
 		p := pagesWith(t, is.charts)
 		w := httptest.NewRecorder()
-		p.render(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody), http.StatusOK, "Test", "failure", "text")
+		p.render(w, httptest.NewRequest(http.MethodGet, "/", nil), http.StatusOK, "Test", "failure", "text")
 		for _, text := range is.has {
 			if !strings.Contains(w.Body.String(), text) {
 				t.Errorf("%s the charts a page lacks %q", name, text)

@@ -153,7 +153,7 @@ func TestZoom_AsksForNothingOfASealedHoldout(t *testing.T) {
 	}
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest(http.MethodGet, "/strategies/0000aaaa/"+path, http.NoBody)
+		r := httptest.NewRequest(http.MethodGet, "/strategies/0000aaaa/"+path, nil)
 		p.ServeHTTP(w, r.WithContext(api.As(r.Context(), ktrdr.Token{ID: "t", Scope: ktrdr.ScopeRead})))
 		return w
 	}
@@ -178,7 +178,7 @@ func TestZoom_AsksForNothingOfASealedHoldout(t *testing.T) {
 		t.Errorf("%d %s: asked for %v, want 50 points and the account at 1.1", w.Code, said(w), got)
 	}
 	anonymous := httptest.NewRecorder()
-	p.ServeHTTP(anonymous, httptest.NewRequest(http.MethodGet, "/strategies/0000aaaa/bars.json", http.NoBody))
+	p.ServeHTTP(anonymous, httptest.NewRequest(http.MethodGet, "/strategies/0000aaaa/bars.json", nil))
 	if anonymous.Code != http.StatusUnauthorized {
 		t.Errorf("without signing in: %d, want 401", anonymous.Code)
 	}

@@ -185,3 +185,24 @@ func TestColumns_TradesKeepTheirNumbers(t *testing.T) {
 		t.Errorf("since the second exit: %v, want 2 3", got)
 	}
 }
+
+func TestColumns_EquityBetweenTwoInstants(t *testing.T) {
+	times := []int64{10, 20, 30, 40}
+	for _, c := range []struct {
+		first          int
+		start, end     time.Time
+		wantFrom, want int
+	}{
+		{0, time.Time{}, time.Time{}, 0, 4},
+		{1, time.Time{}, time.Time{}, 1, 4},
+		{1, instant(5), instant(30), 1, 2},
+		{0, instant(15), instant(40), 1, 3},
+		{0, instant(30), instant(20), 2, 2},
+		{2, instant(1), instant(15), 2, 2},
+		{0, instant(50), time.Time{}, 4, 4},
+	} {
+		if from, to := within(times, c.first, c.start, c.end); from != c.wantFrom || to != c.want {
+			t.Errorf("%v: %d to %d, want %d to %d", c, from, to, c.wantFrom, c.want)
+		}
+	}
+}

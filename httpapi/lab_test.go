@@ -240,8 +240,12 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	if asked != (jobs.Page{Trades: true, Equity: true, Limit: smallPage, WorstFirst: true, Points: 400}) {
 		t.Errorf("asked for %+v, want the worst trades and 400 points", asked)
 	}
+	st.send(t, http.MethodGet, path+"?include=equity&points=400&from=2020-01-02T00:00:00Z&to=2020-01-03T00:00:00Z", "")
+	if day := time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC); !asked.Start.Equal(day) || !asked.End.Equal(day.AddDate(0, 0, 1)) {
+		t.Errorf("asked for %+v, want 2 January", asked)
+	}
 	for _, bad := range []string{
-		"?include=trades&trades=best", "?include=equity&points=3", "?include=weights", "?limit=5",
+		"?include=equity&from=2020-01-02T00:00:00Z", "?include=trades&trades=best", "?include=equity&points=3", "?include=weights", "?limit=5",
 		"?include=trades&cursor=-1", "?include=trades&limit=1001",
 	} {
 		if a := st.send(t, http.MethodGet, path+bad, ""); a.status != http.StatusBadRequest {

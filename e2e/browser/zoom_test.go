@@ -46,7 +46,8 @@ func TestPage_ChartsZoomAndLoadDetail(t *testing.T) {
 // watchPolicy collects what the Content-Security-Policy refuses from the opening of
 // the page on.
 const watchPolicy = `(window.refused = [], new ReportingObserver(
-  (list) => refused.push(...list.map((r) => r.body.effectiveDirective + " " + r.body.blockedURL)), { types: ["csp-violation"], buffered: true },
+  (list) => refused.push(...list.map((r) => r.body.effectiveDirective + " " + r.body.blockedURL)),
+  { types: ["csp-violation"], buffered: true },
 ).observe(), true)`
 
 // needCharts skips a test of a program that was built without npm.

@@ -4,6 +4,7 @@
 const keys = {};
 const $ = (selector, under = document) => under.querySelector(selector);
 const $$ = (selector, under = document) => [...under.querySelectorAll(selector)];
+const make = (tag, made) => Object.assign(document.createElement(tag), made);
 
 const themes = ["", "light", "dark"];
 

@@ -7,12 +7,11 @@ function banner(kind, title, text) {
   const at = $("#banner");
   at.replaceChildren();
   if (!kind) return;
-  const make = (tag, text, className = "") => Object.assign(document.createElement(tag), { textContent: text, className });
-  const box = make("div", "", "bn " + kind);
-  box.setAttribute("role", "status");
-  const button = make("button", "Dismiss", "btn sm");
-  button.onclick = () => banner();
-  box.append(make("b", title), make("span", text), button);
+  const box = make("div", { className: "bn " + kind, role: "status" });
+  box.append(
+    make("b", { textContent: title }), make("span", { textContent: text }),
+    make("button", { textContent: "Dismiss", className: "btn sm", onclick: () => banner() }),
+  );
   at.append(box);
 }
 

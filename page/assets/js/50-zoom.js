@@ -16,7 +16,7 @@ let colours = {};
 const painted = new Map(); // what draws each chart again
 function colour(name) {
   if (!colours[name]) {
-    const probe = document.body.appendChild(document.createElement("i"));
+    const probe = document.body.appendChild(make("i"));
     probe.style.color = `var(--${name})`;
     colours[name] = getComputedStyle(probe).color;
     probe.remove();
@@ -32,7 +32,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 
 const got = {}; // scripts and style sheets
 function get(tag, at, made) {
-  return (got[at] ??= new Promise((onload, onerror) => document.head.append(Object.assign(document.createElement(tag), made, { onload, onerror }))));
+  return (got[at] ??= new Promise((onload, onerror) => document.head.append(make(tag, { ...made, onload, onerror }))));
 }
 
 async function zoom(box) {
@@ -45,19 +45,14 @@ async function zoom(box) {
   try {
     const [from, to] = [box.dataset.from, box.dataset.to].map((time) => Date.parse(time) / 1000);
     const [data] = await Promise.all([ask(href ? {} : around(from, to)), get("script", src, { src }), href && get("link", href, { rel: "stylesheet", href })]);
-    const host = document.createElement("div"), bar = document.createElement("div");
-    host.className = "zoom";
-    host.setAttribute("role", "img");
-    host.setAttribute("aria-label", figure.getAttribute("aria-label"));
+    const host = make("div", { className: "zoom", role: "img", ariaLabel: figure.ariaLabel }), bar = make("div", { className: "zbar" });
+    const said = bar.appendChild(make("span", { className: "meta" }));
     host.style.height = figure.offsetHeight + "px";
-    bar.className = "zbar";
-    const said = bar.appendChild(document.createElement("span"));
-    said.className = "meta";
     figure.hidden = true;
     box.append(host, bar);
     const [move, again] = (href ? lines : candles)(host, data, later(ask), (text) => (said.textContent = text), from, to, box.dataset.scale);
     for (const [textContent, title, ...by] of [["◂", "Earlier", 1, -0.5], ["▸", "Later", 1, 0.5], ["−", "Zoom out", 2, 0], ["+", "Zoom in", 0.5, 0], ["Reset", "Reset"]]) {
-      bar.append(Object.assign(document.createElement("button"), { textContent, title, ariaLabel: title, className: "btn sm", onclick: () => move(...by) }));
+      bar.append(make("button", { textContent, title, ariaLabel: title, className: "btn sm", onclick: () => move(...by) }));
     }
     painted.set(host, again);
   } catch {
@@ -91,7 +86,7 @@ function candles(host, data, ask, tell, from, to) {
     grid: { vertLines: { visible: false }, horzLines: { color: colour("line") } },
   });
   const body = () => ({ upColor: colour("bg"), downColor: ink(), borderColor: ink(), wickColor: ink() });
-  const precision = Math.max(0, Math.min(8, 4 - Math.floor(Math.log10(data.bars[0][4]))));
+  const precision = Math.max(0, 4 - Math.floor(Math.log10(data.bars[0][4])));
   const chart = LightweightCharts.createChart(host, {
     ...look(), autoSize: true, handleScroll: { vertTouchDrag: false }, localization: { timeFormatter: (at) => words(at) },
     rightPriceScale: { visible: false }, leftPriceScale: { visible: true, borderVisible: false, mode: 1, minimumWidth: 60 },

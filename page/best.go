@@ -11,7 +11,6 @@ import (
 const (
 	bestHeight = 300
 	mostDots   = 600 // of a figure; more are not told apart
-	lowest     = -3  // Sharpe ratios below are counted at the edge
 )
 
 // bestSoFar draws each trial, the best so far, and what the best of as many
@@ -19,16 +18,11 @@ const (
 func bestSoFar(s *report.Search) template.HTML {
 	n := max(s.Funnel.Tried, 20)
 	y := chart.Scale{Min: -1, Max: 2}
-	below := 0
 	var trials, finalists, claims []chart.XY
 	var best []chart.XY
 	top := 0.0
 	for _, t := range s.Trials {
 		at := chart.XY{X: float64(t.N), Y: t.Sharpe}
-		if t.Sharpe < lowest {
-			below++
-			continue
-		}
 		y = y.Include(t.Sharpe)
 		switch {
 		case t.Claim:
@@ -47,8 +41,8 @@ func bestSoFar(s *report.Search) template.HTML {
 	for _, p := range luck {
 		y = y.Include(p.Y)
 	}
-	if below > 0 {
-		y = y.Include(lowest)
+	if s.Low > 0 {
+		y = y.Include(report.LowSharpe)
 	}
 	plot := chart.Plot{
 		Label: bestLabel(s), Unit: "Sharpe, test part", Height: bestHeight, X: chart.Scale{Min: 1, Max: float64(n)}, Y: y.Pad(0.03),
@@ -82,9 +76,9 @@ func bestSoFar(s *report.Search) template.HTML {
 			X: last.X, Y: last.Y, DX: -6, DY: luckAt, Edge: 1, Class: "i", Text: "luck alone: " + chart.Number(last.Y, 2),
 		})
 	}
-	if below > 0 {
+	if s.Low > 0 {
 		plot.Layers = append(plot.Layers, chart.Text{
-			X: 1, Y: plot.Y.Min, DX: 6, DY: -6, Edge: -1, Text: fmt.Sprintf("↓ %d below %s", below, chart.Number(lowest, 0)),
+			X: 1, Y: plot.Y.Min, DX: 6, DY: -6, Edge: -1, Text: fmt.Sprintf("↓ %d below %s", s.Low, chart.Number(report.LowSharpe, 0)),
 		})
 	}
 	return plot.HTML()

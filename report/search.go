@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,11 @@ type Search struct {
 	StandardError *float64 `json:"standard_error"`
 	Luck          *float64 `json:"expected_best_by_luck"` // of as many trials as there are
 	Best          *Tried   `json:"best"`                  // the highest Sharpe ratio; null before the first backtest
-	Trials        []Tried  `json:"trials"`                // with a backtest, in the order tried
+	// Trials are those with a backtest, in the order tried. Of more than
+	// MostTried, what stands out is kept: finalists, claims, each best so far, and
+	// the lowest and highest of each stretch.
+	Trials []Tried `json:"trials"`
+	Low    int     `json:"low"` // how many have a Sharpe ratio below LowSharpe; they are not in Trials
 	// Stopped counts the strategies that a gate stopped, by the check that they
 	// failed; the most frequent is first. A strategy may fail several.
 	Stopped []StoppedCount `json:"stopped_by"`
@@ -87,21 +92,25 @@ func (r Reporter) Search(ctx context.Context, q Query) (Search, error) {
 }
 
 func searchOf(points []ktrdr.TrialPoint) Search {
-	s := Search{Trials: []Tried{}, Funnel: Funnel{Tried: len(points)}, Stopped: stoppedCounts(points)}
+	s := Search{Funnel: Funnel{Tried: len(points)}, Stopped: stoppedCounts(points)}
+	listed := []Tried{}
 	for i := range points {
 		p := &points[i]
 		s.Funnel.add(p)
 		if p.Sharpe == nil {
 			continue
 		}
-		s.Trials = append(s.Trials, Tried{
-			N: i + 1, Operation: p.Operation, Sharpe: *p.Sharpe, Finalist: p.Rung == ktrdr.RungFinalist, Claim: p.Claim,
-		})
+		t := Tried{N: i + 1, Operation: p.Operation, Sharpe: *p.Sharpe, Finalist: p.Rung == ktrdr.RungFinalist, Claim: p.Claim}
+		if s.Best == nil || t.Sharpe > s.Best.Sharpe {
+			s.Best = &t
+		}
+		if t.Sharpe < LowSharpe {
+			s.Low++
+			continue
+		}
+		listed = append(listed, t)
 	}
-	if len(s.Trials) > 0 {
-		best := slices.MaxFunc(s.Trials, func(a, b Tried) int { return cmp.Compare(a.Sharpe, b.Sharpe) })
-		s.Best = &best
-	}
+	s.Trials = outstanding(listed)
 	if s.StandardError = research.StandardError(points); s.StandardError != nil {
 		luck := s.LuckAt(len(points))
 		s.Luck = &luck
@@ -152,4 +161,39 @@ func (f *Funnel) add(p *ktrdr.TrialPoint) {
 	if p.Claim {
 		f.Claims++
 	}
+}
+
+const (
+	// MostTried bounds the trials of a search that are listed one by one.
+	MostTried = 600
+	// LowSharpe is the Sharpe ratio below which trials are only counted.
+	LowSharpe = -3
+)
+
+// outstanding keeps at most about MostTried trials: see Search.
+func outstanding(all []Tried) []Tried {
+	if len(all) <= MostTried {
+		return all
+	}
+	const stretches = MostTried / 4 // each keeps two, and what stands out comes on top
+	kept, top := []Tried{}, math.Inf(-1)
+	for i := range stretches {
+		part := all[len(all)*i/stretches : len(all)*(i+1)/stretches]
+		low, high := 0, 0
+		for j := range part {
+			if part[j].Sharpe < part[low].Sharpe {
+				low = j
+			}
+			if part[j].Sharpe > part[high].Sharpe {
+				high = j
+			}
+		}
+		for j, t := range part {
+			if j == low || j == high || t.Finalist || t.Claim || t.Sharpe > top {
+				kept = append(kept, t)
+			}
+			top = max(top, t.Sharpe)
+		}
+	}
+	return kept
 }

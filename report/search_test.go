@@ -51,3 +51,29 @@ func TestSearch_BeforeTheFirstBacktestHasNoBestAndNoLuck(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+func TestSearch_OfManyTrialsKeepsWhatStandsOut(t *testing.T) {
+	points := make([]ktrdr.TrialPoint, 10_000)
+	for i := range points {
+		v := math.Sin(float64(i)) // between -1 and 1
+		points[i] = ktrdr.TrialPoint{Status: ktrdr.Completed, Sharpe: &v}
+	}
+	best, low := 2.5, -4.0
+	points[7_777].Sharpe, points[7_777].Rung = &best, ktrdr.RungFinalist
+	points[5_000].Rung, points[5_000].Claim = ktrdr.RungFinalist, true
+	points[6_000].Sharpe = &low
+	s := searchOf(points)
+	if len(s.Trials) > MostTried || len(s.Trials) < MostTried/4 {
+		t.Errorf("%d trials are listed", len(s.Trials))
+	}
+	if s.Best == nil || s.Best.N != 7_778 || s.Low != 1 || s.Funnel.Tried != 10_000 {
+		t.Errorf("the best is %+v, %d are low, of %d", s.Best, s.Low, s.Funnel.Tried)
+	}
+	kept := map[int]bool{}
+	for _, one := range s.Trials {
+		kept[one.N] = true
+	}
+	if !kept[7_778] || !kept[5_001] || kept[6_001] {
+		t.Error("the best and the claim are listed, and what is low is not")
+	}
+}

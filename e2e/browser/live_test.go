@@ -71,6 +71,7 @@ func TestPage_ARevokedTokenLeadsToTheLogin(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.must("token", "list", "--json")), &tokens); err != nil || len(tokens) != 1 {
 		t.Fatalf("the tokens are %v, %v", tokens, err)
 	}
+	s.must("token", "create", "another", "--scope", "admin")
 	s.away(true) // its stream is refused
 	s.must("token", "revoke", tokens[0].ID)
 	s.until("the login is shown", `location.pathname === "/login"`, 30*time.Second)

@@ -19,14 +19,11 @@ function open() {
   };
   source.onerror = async () => {
     source.close();
-    try {
-      const session = await fetch("/session");
-      if (session.status === 401) {
-        tell({ ended: true });
-        source = undefined; // the next tab of a browser that is signed in opens it again
-        return;
-      }
-    } catch {} // the server is away
+    const session = await fetch("/session").catch(() => ({})); // the server may be away
+    if (session.status === 401) {
+      source = undefined; // the next tab opens it again
+      return tell({ ended: true });
+    }
     const wait = delays[Math.min(failed++, delays.length - 1)];
     tell({ lost: heard, next: Date.now() + wait });
     setTimeout(open, wait);

@@ -18,19 +18,19 @@ function banner(kind, title, text) {
 const clock = (time) => new Date(time).toTimeString().slice(0, 8);
 
 function lost(since, next) {
-  const wait = next ? ` Next attempt in ${Math.max(0, Math.round((next - Date.now()) / 1000))} s.` : "";
+  const wait = next ? ` Retry in ${Math.max(0, Math.round((next - Date.now()) / 1000))} s.` : "";
   if (lostSince && !next) return;
   if (!lostSince) {
     lostSince = since;
     document.body.classList.add("lost");
     $("#live span").textContent = "Reconnecting";
-    for (const button of $$("main form[method=post] button:not(:disabled)")) {
+    for (const button of $$("main form[method=post] button")) {
       button.disabled = true;
       button.dataset.lost = "1";
-      button.title = "The server cannot be reached";
+      button.title = "Server unreachable";
     }
   }
-  banner("bad", `Server unreachable since ${clock(lostSince)}.`, `You see the last state. This page reconnects by itself.${wait}`);
+  banner("bad", `Server unreachable since ${clock(lostSince)}.`, `You see the last state.${wait}`);
 }
 
 function found(beat) {
@@ -48,7 +48,7 @@ function found(beat) {
   if (restarted) {
     const after = Math.round((Date.parse(beat.started) - (before || Date.parse(beat.started))) / 1000);
     banner("ok", `Server restarted at ${clock(beat.started)}${after > 0 ? `, after ${after} s` : ""}.`,
-      "What was running resumes from its last checkpoint. This page is live again.");
+      "Work resumes from checkpoints. Live again.");
     setTimeout(() => banner(), 60000);
   } else if (before) banner();
   backend = beat.backend;
@@ -100,21 +100,19 @@ function hear(message) {
   else lost(message.lost, message.next);
 }
 
-function connect() {
-  if (!$("#live")) return;
+if ($("#live")) {
   if (window.SharedWorker) {
     const worker = new SharedWorker(document.body.dataset.worker);
     worker.port.onmessage = (event) => hear(event.data);
     addEventListener("pagehide", () => worker.port.postMessage("bye"));
     addEventListener("pageshow", (event) => event.persisted && location.reload()); // it came from the cache, without a worker
-    return;
+  } else {
+    const source = new EventSource("/live");
+    source.onmessage = (event) => hear({ beat: JSON.parse(event.data) });
+    source.onerror = () => hear({ lost: Date.now() });
   }
-  const source = new EventSource("/live");
-  source.onmessage = (event) => hear({ beat: JSON.parse(event.data) });
-  source.onerror = () => hear({ lost: Date.now() });
 }
 
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) refresh();
 });
-connect();

@@ -98,8 +98,8 @@ func (r designRunner) ask(ctx context.Context, t *worker.Task, spec research.Des
 		return &research.Design{Instead: why}, nil
 	}
 	tools := &designTools{spec: spec, stats: stats, past: past}
-	k := r.access.talk(t, tools, "designer", spec.Model, spec.Budget)
-	why, err := k.hold(ctx, designPrompt, goal(spec))
+	k := r.access.conversation(t, tools, "designer", spec.Model, spec.Budget)
+	why, err := k.run(ctx, designPrompt, goal(spec))
 	if err != nil || why != "" {
 		return &research.Design{Instead: why, Decisions: k.state.Decisions}, err
 	}

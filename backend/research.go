@@ -54,12 +54,12 @@ const runLook = 50 * time.Millisecond
 // keepRuns moves runs on. It looks when something has happened and, while a run
 // is open, every second: time alone may end a run.
 func (b *Backend) keepRuns(ctx context.Context) error {
-	keeper := research.NewKeeper(b.engine)
+	controller := research.NewRunController(b.engine)
 	tick := time.NewTicker(runLook)
 	defer tick.Stop()
 	for {
 		changed, looked := b.engine.Changed(), time.Now()
-		did, waits, err := keeper.Keep(ctx, looked)
+		did, waits, err := controller.Advance(ctx, looked)
 		for _, k := range did {
 			level := slog.LevelInfo
 			if k.Why != "" {

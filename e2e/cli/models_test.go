@@ -74,7 +74,7 @@ func TestCLI_AResetNamesTheBreakerThatStillStandsInTheWay(t *testing.T) {
 	if out := decide("force", provider, "open"); strings.Contains(out, "in the way") {
 		t.Errorf("nothing is to pass, and it says:\n%s", out)
 	}
-	if b := decode[resilience.Decided](t, decide("force", cluster, "auto", "--json")); !slices.Equal(b.InTheWay, []string{provider}) {
+	if b := decode[resilience.Decided](t, decide("force", cluster, "auto", "--json")); !slices.Equal(b.AlsoBlocking, []string{provider}) {
 		t.Errorf("the answer is %+v, want %s in the way", b, provider)
 	}
 }

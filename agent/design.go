@@ -23,8 +23,8 @@ type Memory interface {
 }
 
 // DesignRunner designs strategies: by itself, or by asking the model that a
-// research names. Where no model can be asked any more it goes on by itself, and
-// says so.
+// research names. Where no model answers the built-in designer takes over, and the
+// result says so.
 func DesignRunner(m Memory, access ModelAccess) worker.Runner { return designRunner{m, access} }
 
 type designRunner struct {

@@ -340,7 +340,7 @@ func TestResearch_GenerationsSeeExactlyTheEarlierOnes(t *testing.T) {
 			}
 		}
 		if own != 3*g || earlier != 2 {
-			t.Errorf("generation %d was told of %d experiments of its run and %d of another, want %d and 2", g, own, earlier, 3*g)
+			t.Errorf("generation %d got %d experiments of its run and %d of another, want %d and 2", g, own, earlier, 3*g)
 		}
 	}
 }

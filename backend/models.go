@@ -187,8 +187,8 @@ func (l *modelWiring) look(h ktrdr.Health) {
 	}
 }
 
-// reach is how the models are as one service, which is as well as the best of
-// them: a call goes on to the next where one does not answer.
+// reach is the health of the models as one service. It is that of the best model: a
+// call that fails is made to the next.
 func (l *modelWiring) reach() resilience.Health {
 	healths := []resilience.Health{resilience.HealthGood, resilience.HealthDegraded, resilience.HealthDown}
 	rank := func(scope ktrdr.BreakerScope, name string) int {

@@ -394,7 +394,7 @@ func TestNotes_TellTheDesignerOfACollapse(t *testing.T) {
 	}
 }
 
-// The assessment is told of a collapse, and gets files only if there are any.
+// The assessment knows of a collapse, and gets files only if there are any.
 func TestPlan_AssessesWhatThereIs(t *testing.T) {
 	for _, collapsed := range []bool{false, true} {
 		for _, files := range []bool{false, true} {
@@ -479,7 +479,7 @@ func (endless) EndRun(context.Context, string) (bool, error) {
 	return false, errors.New("the database is away")
 }
 
-// The keeper names the last generation of a run that it gives up and ends.
+// The controller names the last generation of a run that it gives up and ends.
 func TestKeeper_SaysWhatItDid(t *testing.T) {
 	over := func(d *diary) {
 		d.run.Generations, d.run.Closed = 3, 3

@@ -55,7 +55,7 @@ type Run struct {
 
 // The rungs that the store counts.
 const (
-	RungRejected = "gate_rejected" // a gate refused it
+	RungRejected = "gate_rejected" // a gate rejected it
 	RungFinalist = "finalist"      // every check on the test part passed
 )
 

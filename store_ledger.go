@@ -55,11 +55,11 @@ type Runs interface {
 	// CodeNotFound.
 	EndRun(ctx context.Context, id string) (changed bool, err error)
 
-	// RunToTell leases a run that has ended and was not told to the webhook;
-	// nil if there is no such run. Another call does not get it before the lease is
-	// over. RunTold records that it was told.
-	RunToTell(ctx context.Context, lease time.Duration) (*Run, error)
-	RunTold(ctx context.Context, id string) error
+	// NextUndelivered leases a run that has ended and was not delivered to the
+	// webhook; nil if there is no such run. Another call does not get it before the
+	// lease is over. MarkDelivered records the delivery.
+	NextUndelivered(ctx context.Context, lease time.Duration) (*Run, error)
+	MarkDelivered(ctx context.Context, id string) error
 }
 
 // Markets is the ledger: which series are one market, what was tried on it and

@@ -86,10 +86,10 @@ func (m ModelAccess) waits(ctx context.Context, op ktrdr.OperationID, l *worker.
 	}
 }
 
-// talk prepares a conversation of a task with a model, within the budget of its
+// conversation prepares a conversation of a task with a model, within the budget of its
 // research.
-func (m ModelAccess) talk(t *worker.Task, tools toolbox, agent, model string, b research.Budget) *talk {
-	return &talk{task: t, access: m, tools: tools, ask: llm.CallContext{
+func (m ModelAccess) conversation(t *worker.Task, tools toolbox, agent, model string, b research.Budget) *conversation {
+	return &conversation{task: t, access: m, tools: tools, ask: llm.CallContext{
 		Operation: t.Operation, Epoch: t.Epoch, Agent: agent, Preferred: model, Research: ktrdr.MicroUSD(b.Limit * 1e6), Wait: m.Wait,
 	}}
 }

@@ -26,7 +26,7 @@ func (r assessmentRunner) Run(ctx context.Context, t *worker.Task) (json.RawMess
 		return nil, err
 	}
 	if spec.Files == nil {
-		return r.comment(ctx, t, spec, refused(spec))
+		return r.comment(ctx, t, spec, rejected(spec))
 	}
 	in := &inputs{task: t}
 	defer in.close()

@@ -33,8 +33,8 @@ func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec rese
 	if err != nil {
 		return nil, err
 	}
-	k := r.access.talk(t, tools, "assessor", spec.Model, spec.Budget)
-	final.Instead, err = k.hold(ctx, assessPrompt, message)
+	k := r.access.conversation(t, tools, "assessor", spec.Model, spec.Budget)
+	final.Instead, err = k.run(ctx, assessPrompt, message)
 	switch {
 	case err != nil:
 		return nil, err

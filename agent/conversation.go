@@ -39,7 +39,7 @@ type Turn struct {
 	Error bool            `json:"error,omitempty"` // the tool refused
 }
 
-// mostCalls bounds how many calls of a research are read: a talk has at most a few
+// mostCalls bounds how many calls of a research are read: a conversation has at most a few
 // dozen.
 const mostCalls = 1000
 
@@ -85,7 +85,7 @@ func (d Conversations) Conversation(ctx context.Context, id ktrdr.OperationID) (
 	return out, nil
 }
 
-// talkOf tells a talk. An answer may have been bought by an
+// talkOf is one conversation. An answer may have been bought by an
 // earlier attempt of the research, so that all calls are searched for the last.
 func talkOf(child ktrdr.Operation, own, all []ktrdr.Call, state json.RawMessage) Talk {
 	t := Talk{Operation: child.ID, Type: child.Type, Models: []string{}, Turns: []Turn{}}
@@ -144,7 +144,7 @@ type Transcript struct {
 // to it, which the journal has. Without the checkpoint the answers are left. calls
 // are those of the operation, oldest first.
 func ReadTranscript(state json.RawMessage, calls []ktrdr.Call) Transcript {
-	var s talkState
+	var s conversationState
 	if len(state) == 0 || json.Unmarshal(state, &s) != nil || len(s.Request.Messages) == 0 {
 		var t Transcript
 		for _, c := range calls {

@@ -23,8 +23,8 @@ type Memory interface {
 }
 
 // DesignRunner designs strategies: by itself, or by asking the model that a
-// research names. Where no model can be asked any more it goes on by itself, and
-// says so.
+// research names. Where no model answers the built-in designer takes over, and the
+// result says so.
 func DesignRunner(m Memory, access ModelAccess) worker.Runner { return designRunner{m, access} }
 
 type designRunner struct {
@@ -98,8 +98,8 @@ func (r designRunner) ask(ctx context.Context, t *worker.Task, spec research.Des
 		return &research.Design{Instead: why}, nil
 	}
 	tools := &designTools{spec: spec, stats: stats, past: past}
-	k := r.access.talk(t, tools, "designer", spec.Model, spec.Budget)
-	why, err := k.hold(ctx, designPrompt, goal(spec))
+	k := r.access.conversation(t, tools, "designer", spec.Model, spec.Budget)
+	why, err := k.run(ctx, designPrompt, goal(spec))
 	if err != nil || why != "" {
 		return &research.Design{Instead: why, Decisions: k.state.Decisions}, err
 	}

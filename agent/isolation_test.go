@@ -127,9 +127,9 @@ func TestResearch_LostBackendRestartsDesignAndAssessment(t *testing.T) {
 	}
 }
 
-// The policy to fail what a dead backend held leaves a research that says so and
-// goes on, by hand, where it was.
-func TestResearch_FailedByRestartGoesOnWhereItWas(t *testing.T) {
+// The policy to fail what a dead backend held leaves a research that says so, and
+// that a person can resume.
+func TestResearch_FailedByRestartCanBeResumed(t *testing.T) {
 	l := newLab(t, small, func(l *lab) { l.t = t; injected(l, "delay=1h:training:stuck") })
 	id := l.trigger(research.Request{Brief: "stuck", Seed: new(uint64(1)), BypassGates: true})[0]
 	held := l.await(id, func(op ktrdr.Operation) bool { return op.Phase == string(research.Training) })
@@ -152,6 +152,6 @@ func TestResearch_FailedByRestartGoesOnWhereItWas(t *testing.T) {
 	l.result(id)
 	children := l.children(id)
 	if len(children) != 4 || children[0].ID != designed.ID || children[0].Attempts != 1 || children[1].Attempts != 2 {
-		t.Errorf("children %+v, want the design kept and the training gone on with", children)
+		t.Errorf("children %+v, want the design kept and the training resumed", children)
 	}
 }

@@ -187,9 +187,9 @@ func (l *lab) run(closing func()) {
 func (l *lab) keep(ctx context.Context) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	keeper := research.NewKeeper(l.Engine)
+	controller := research.NewRunController(l.Engine)
 	for {
-		if _, _, err := keeper.Keep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+		if _, _, err := controller.Advance(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			l.t.Error(err)
 		}
 		select {

@@ -93,7 +93,7 @@ func part(r llmtest.Request) string {
 }
 
 // scripted answers designs with steps in their order, and assessments with an
-// opinion. A talk says where it stands: by the number of its messages.
+// opinion. A conversation says where it stands: by the number of its messages.
 func scripted(steps ...llmtest.Step) func(int, llmtest.Request) llmtest.Step {
 	return func(_ int, r llmtest.Request) llmtest.Step {
 		if part(r) == "assessment" {

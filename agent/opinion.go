@@ -134,8 +134,8 @@ func opinion(spec research.AssessmentSpec, v evidence.Verdict) research.Assessme
 	return complete(a)
 }
 
-// refused is what there is to say of a research that a gate ended.
-func refused(spec research.AssessmentSpec) research.Assessment {
+// rejected assesses a research that a gate ended.
+func rejected(spec research.AssessmentSpec) research.Assessment {
 	a := research.Assessment{
 		Strategy: spec.Strategy, Verdict: evidence.Poor, Reasons: []evidence.Reason{}, MadeUp: spec.MadeUp,
 		Suggestions: []string{}, Hypotheses: []research.Hypothesis{},

@@ -46,13 +46,13 @@ func TestOpinion_HearsBothSides(t *testing.T) {
 	for name, a := range map[string]research.Assessment{
 		"a finalist":       opinion(research.AssessmentSpec{}, finalist),
 		"nothing at all":   opinion(research.AssessmentSpec{}, evidence.Judge(evidence.Case{}, evidence.Rules{})),
-		"a gate's refusal": refused(research.AssessmentSpec{Gates: gates, Collapsed: true}),
+		"a gate's refusal": rejected(research.AssessmentSpec{Gates: gates, Collapsed: true}),
 	} {
 		if len(a.Strengths) == 0 || len(a.Weaknesses) == 0 || len(a.Hypotheses) == 0 || len(a.Suggestions) > most || a.Reasons == nil {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
-	if a := refused(research.AssessmentSpec{Gates: gates}); a.Verdict != evidence.Poor || a.Finalist || a.Summary == "" ||
+	if a := rejected(research.AssessmentSpec{Gates: gates}); a.Verdict != evidence.Poor || a.Finalist || a.Summary == "" ||
 		a.Reasons[0].Code != "loss_too_high" ||
 		a.Reasons[0].Value == nil || *a.Reasons[0].Value != 9 || a.Reasons[0].Limit == nil || *a.Reasons[0].Limit != 1 || a.Reasons[0].Passed {
 		t.Errorf("a refusal is judged %+v", a)

@@ -87,7 +87,7 @@ func TestModel_TheOneThatWasChosenIsAskedFirst(t *testing.T) {
 	}
 }
 
-// To look at the same thing again is no sign that nothing goes on.
+// A model that repeats a tool call still makes progress.
 func TestModel_TheSameToolAgainIsNoStandstill(t *testing.T) {
 	again := uses("recall_experiments", map[string]int{"limit": 3})
 	first := llmtest.New(t, scripted(again, again, again, again, again, again, saves()))
@@ -107,7 +107,7 @@ func TestModel_AnErrorIsNeverSaidToAModel(t *testing.T) {
 		return llmtest.Step{Status: 503, Body: `{"type":"error","error":{"type":"api_error","message":"` + complaint + `"}}`}
 	})
 	look := uses("list_data", map[string]string{})
-	second := llmtest.New(t, scripted(look, look, saves())) // goes on with the second turn
+	second := llmtest.New(t, scripted(look, look, saves())) // continues with the second turn
 	d, _ := talkative(t, first, second, nil).asked()
 	if d.Designer != "second" {
 		t.Errorf("designed by %s, instead: %q", d.Designer, d.Instead)
@@ -118,7 +118,7 @@ func TestModel_AnErrorIsNeverSaidToAModel(t *testing.T) {
 	}
 	for _, r := range append(told, first.Requests()...) {
 		if strings.Contains(string(r.Body), complaint) || strings.Contains(string(r.Body), "503") {
-			t.Errorf("a model was told of an error: %s", r.Body)
+			t.Errorf("a message to a model holds an error: %s", r.Body)
 		}
 	}
 	failed := 0
@@ -128,6 +128,6 @@ func TestModel_AnErrorIsNeverSaidToAModel(t *testing.T) {
 		}
 	}
 	if failed == 0 {
-		t.Errorf("the decisions do not tell of the error: %+v", d.Decisions)
+		t.Errorf("no decision names the error: %+v", d.Decisions)
 	}
 }

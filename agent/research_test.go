@@ -89,7 +89,7 @@ func TestResearch_FromTheBriefToTheLook(t *testing.T) {
 		if look.Before != i || len(look.Markets) != 1 || look.Markets[0].Number != i+1 || look.P == nil || look.Hash == (ktrdr.Hash{}) {
 			t.Errorf("look %d: %+v", i, look)
 		}
-		if want := min(1, *look.P*float64(evidence.LookCost(i))); *look.Adjusted != want {
+		if want := min(1, *look.P*float64(evidence.LookFactor(i))); *look.Adjusted != want {
 			t.Errorf("look %d pays %v, want %v", i, *look.Adjusted, want)
 		}
 	}
@@ -340,7 +340,7 @@ func TestResearch_GenerationsSeeExactlyTheEarlierOnes(t *testing.T) {
 			}
 		}
 		if own != 3*g || earlier != 2 {
-			t.Errorf("generation %d was told of %d experiments of its run and %d of another, want %d and 2", g, own, earlier, 3*g)
+			t.Errorf("generation %d got %d experiments of its run and %d of another, want %d and 2", g, own, earlier, 3*g)
 		}
 	}
 }

@@ -21,9 +21,9 @@ import (
 )
 
 // designTools are what a model designs with. They read what the design was
-// given and write one thing: the strategy that ends the talk. All of their
+// given and write one thing: the strategy that ends the conversation. All of their
 // answers are functions of the spec and of memory within its horizon, so that a
-// talk that begins again says the same.
+// conversation that begins again says the same.
 type designTools struct {
 	spec  research.DesignSpec
 	stats designer.Stats

@@ -163,7 +163,7 @@ func (b *Backend) startProcess(ctx context.Context, at childAddress) (*childProc
 	}
 	line, err := json.Marshal(map[string]string{"url": at.URL, "token": at.Token.Reveal()})
 	if err == nil {
-		_, err = in.Write(append(line, '\n')) // a process that has died meanwhile is told of by wait
+		_, err = in.Write(append(line, '\n')) // wait reports a process that has died meanwhile
 	}
 	if err != nil {
 		b.Log.WarnContext(ctx, "child process was not told where its backend is", "err", err)

@@ -29,12 +29,12 @@ type Config struct {
 
 	Agents        int                 // designs and assessments at once, in-process
 	MaxResearches int                 // active at once; 0 means what the workers can do
-	Gates         research.Gates      // what researches must reach to go on
+	Gates         research.Gates      // what researches must reach to continue
 	Costs         instrument.Table    // cost floors of researches, by symbol
 	Holdout       float64             // share of the bars that only a verdict sees
 	Generation    int                 // researches of a run that do not know of each other
 	Injections    research.Injections // what is to go wrong on purpose
-	Webhook       string              // URL that is told of every run that ended; empty: none
+	Webhook       string              // URL that gets a message for every run that ended; empty: none
 
 	NoAuth      bool
 	Hosts       []string // host names, besides loopback, under which the API may be called

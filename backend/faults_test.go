@@ -34,7 +34,7 @@ func TestModels_ABurstOfFailuresIsToldUnasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if changes := report.MachineOf(counts, time.Unix(0, 0)).BreakerChanges; changes != 1 {
-		t.Errorf("the report tells of %d breakers that changed, want 1", changes)
+		t.Errorf("the report counts %d breakers that changed, want 1", changes)
 	}
 	history, err := b.store.BreakerHistory(t.Context(), "provider:one", 0)
 	if err != nil || len(history) != 1 || history[0].To != ktrdr.BreakerOpen || !strings.Contains(history[0].Reason, "failed") {

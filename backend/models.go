@@ -187,8 +187,8 @@ func (l *modelWiring) look(h ktrdr.Health) {
 	}
 }
 
-// reach is how the models are as one service, which is as well as the best of
-// them: a call goes on to the next where one does not answer.
+// reach is the health of the models as one service. It is that of the best model: a
+// call that fails is made to the next.
 func (l *modelWiring) reach() resilience.Health {
 	healths := []resilience.Health{resilience.HealthGood, resilience.HealthDegraded, resilience.HealthDown}
 	rank := func(scope ktrdr.BreakerScope, name string) int {
@@ -216,19 +216,19 @@ func (l *modelWiring) BreakerHistory(ctx context.Context, name string, limit int
 // ResetBreaker implements httpapi.Resilience.
 func (l *modelWiring) ResetBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
 	b, err := l.registry.Reset(ctx, name, d.By, d.Why)
-	return resilience.Decided{Breaker: b, InTheWay: l.inTheWay(name)}, err
+	return resilience.Decided{Breaker: b, AlsoBlocking: l.alsoBlocking(name)}, err
 }
 
 // ForceBreaker implements httpapi.Resilience.
 func (l *modelWiring) ForceBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
 	b, err := l.registry.Force(ctx, name, d.State, d.By, d.Why)
-	return resilience.Decided{Breaker: b, InTheWay: l.inTheWay(name)}, err
+	return resilience.Decided{Breaker: b, AlsoBlocking: l.alsoBlocking(name)}, err
 }
 
-// inTheWay names the breakers besides this one that the calls of its provider,
+// alsoBlocking names the breakers besides this one that the calls of its provider,
 // or of the providers of its cluster, pass and that are not closed. Nothing is,
 // where breakers refuse nothing.
-func (l *modelWiring) inTheWay(name string) (others []string) {
+func (l *modelWiring) alsoBlocking(name string) (others []string) {
 	for _, m := range l.models {
 		if m.Cluster == "" {
 			continue

@@ -35,8 +35,7 @@ func newOutcomes() *prometheus.CounterVec {
 	return c
 }
 
-// outcomeCounter counts and logs the ends of researches as the events tell of
-// them. Every backend logs all of them: a plan ends a research in whichever
+// outcomeCounter counts and logs the ends of researches, from the events. Every backend logs all of them: a plan ends a research in whichever
 // backend ended its last child.
 type outcomeCounter struct {
 	events eventSource
@@ -107,8 +106,7 @@ func (o *outcomeCounter) report(ctx context.Context, e ktrdr.Event, outcome rese
 	o.log.WarnContext(ctx, "Research failed", "op", e.Operation, "phase", op.Phase, "code", code, "err", op.ErrorMessage)
 }
 
-// outcomeOf is how the research ended that an event tells of; "" if it tells of
-// anything else.
+// outcomeOf is how the research of an event ended; "" for any other event.
 func outcomeOf(e ktrdr.Event) research.Outcome {
 	if !e.Kind.Terminal() {
 		return ""

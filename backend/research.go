@@ -22,7 +22,7 @@ func (c Config) inject() func(ktrdr.Operation) string {
 	return c.Injections.For
 }
 
-// researchDesk opens what turns goals into researches and tells of them.
+// researchDesk opens what turns goals into researches and reads them.
 func (b *Backend) researchDesk() (_ httpapi.Research, err error) {
 	limit := research.Limit(b.cfg.MaxResearches)
 	b.research, err = research.NewDesk(research.DeskConfig{
@@ -51,24 +51,24 @@ type researches struct {
 // runLook is how often runs are looked at, at most.
 const runLook = 50 * time.Millisecond
 
-// keepRuns moves runs on. It looks when something has happened and, while a run
+// keepRuns advances runs. It looks when something has happened and, while a run
 // is open, every second: time alone may end a run.
 func (b *Backend) keepRuns(ctx context.Context) error {
-	keeper := research.NewKeeper(b.engine)
+	controller := research.NewRunController(b.engine)
 	tick := time.NewTicker(runLook)
 	defer tick.Stop()
 	for {
 		changed, looked := b.engine.Changed(), time.Now()
-		did, waits, err := keeper.Keep(ctx, looked)
+		did, waits, err := controller.Advance(ctx, looked)
 		for _, k := range did {
 			level := slog.LevelInfo
 			if k.Why != "" {
 				level = slog.LevelWarn
 			}
-			b.Log.Log(ctx, level, "run moved on", "run", k.Run, "did", k.Did, "generation", k.Generation, "why", k.Why)
+			b.Log.Log(ctx, level, "run advanced", "run", k.Run, "did", k.Did, "generation", k.Generation, "why", k.Why)
 		}
 		if err != nil && ctx.Err() == nil {
-			b.Log.WarnContext(ctx, "a run could not go on yet", "err", err)
+			b.Log.WarnContext(ctx, "a run could not continue yet", "err", err)
 		}
 		for again := false; !again; {
 			select {

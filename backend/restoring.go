@@ -45,7 +45,7 @@ func RefuseRestoring(dir string) error {
 	}
 	otherwise := "remove the folder"
 	if used(dir) {
-		otherwise = "remove " + name + " to go on with what was there before"
+		otherwise = "remove " + name + " to use what was there before"
 	}
 	return fmt.Errorf("a restore into %s has not finished, so not everything is there: run `ktrdr restore FILE --data %s` again, "+
 		"which starts over, or %s", dir, dir, otherwise)

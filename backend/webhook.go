@@ -18,29 +18,29 @@ import (
 )
 
 // A delivery is tried five times within half a minute, and again when the lease
-// is over. After a day it is given up: a program that must know of every run asks
-// the API.
+// is over. After a day it is given up: a program that must know every run calls the
+// API.
 const (
 	hookTries   = 5
 	hookTimeout = 10 * time.Second
 
-	// hookLease is for how long one backend alone tells of a run. It is longer
-	// than all tries take.
+	// hookLease is for how long one backend alone delivers a run. It is longer than
+	// all tries take.
 	hookLease = 2 * time.Minute
 
 	hookPatience = 24 * time.Hour
 
 	// hookLook is how often runs are looked for that another backend leased and
-	// did not tell of.
+	// did not deliver.
 	hookLook = 5 * time.Second
 )
 
 var hookRetries = backoff.Policy{First: time.Second}
 
-// toldRuns is what the webhook needs of the engine.
-type toldRuns interface {
-	RunToTell(ctx context.Context, lease time.Duration) (*ktrdr.Run, error)
-	RunTold(ctx context.Context, id string) error
+// endedRuns is what the webhook needs of the engine.
+type endedRuns interface {
+	NextUndelivered(ctx context.Context, lease time.Duration) (*ktrdr.Run, error)
+	MarkDelivered(ctx context.Context, id string) error
 }
 
 // webhook posts a message for each run that has ended.
@@ -49,11 +49,11 @@ type toldRuns interface {
 //	              ▲             │
 //	              └──lease over─┘   (the backend died)
 //
-// What was told is a column of the run. So of N backends one posts, and a run is
-// posted again only if a backend died between the post and its record.
+// Delivered is a column of the run. So of N backends one posts, and a run is posted
+// again only if a backend died between the post and its record.
 type webhook struct {
 	url     string
-	runs    toldRuns
+	runs    endedRuns
 	changed func() <-chan struct{}
 	log     *slog.Logger
 	via     http.RoundTripper // nil: http.DefaultTransport
@@ -92,44 +92,44 @@ func (h *webhook) run(ctx context.Context) error {
 		return nil
 	}
 	return onChange(ctx, h.changed, hookLook, func() {
-		if err := h.tellAll(ctx); err != nil && ctx.Err() == nil {
+		if err := h.deliverAll(ctx); err != nil && ctx.Err() == nil {
 			h.log.WarnContext(ctx, "runs that ended cannot be read for the webhook", "err", err)
 		}
 	})
 }
 
-func (h *webhook) tellAll(ctx context.Context) error {
+func (h *webhook) deliverAll(ctx context.Context) error {
 	for {
-		run, err := h.runs.RunToTell(ctx, hookLease)
+		run, err := h.runs.NextUndelivered(ctx, hookLease)
 		if err != nil || run == nil {
 			return err
 		}
-		if !h.tell(ctx, run) {
+		if !h.deliver(ctx, run) {
 			continue // its lease ends, and then a backend tries again
 		}
-		if err := h.runs.RunTold(ctx, run.ID); err != nil {
+		if err := h.runs.MarkDelivered(ctx, run.ID); err != nil {
 			return err
 		}
 	}
 }
 
-// tell posts the end of a run. done says that no further post may help: it was
+// deliver posts the end of a run. done says that no further post may help: it was
 // accepted, or refused, or is too old.
-func (h *webhook) tell(ctx context.Context, run *ktrdr.Run) (done bool) {
+func (h *webhook) deliver(ctx context.Context, run *ktrdr.Run) (done bool) {
 	if time.Since(run.EndedAt) > hookPatience {
-		h.log.WarnContext(ctx, "the webhook is not told of a run that ended long ago", "run", run.ID, "ended_at", run.EndedAt)
+		h.log.WarnContext(ctx, "webhook delivery given up after 24 h", "run", run.ID, "ended_at", run.EndedAt)
 		return true
 	}
-	again, err := h.deliver(ctx, runEndedOf(run))
+	again, err := h.postRepeatedly(ctx, runEndedOf(run))
 	if err != nil && ctx.Err() == nil {
 		h.log.WarnContext(ctx, "the webhook did not accept the end of a run", "run", run.ID, "err", err, "tried_again", again)
 	}
 	return !again
 }
 
-// deliver posts a message, several times if it must. again says that a later
+// postRepeatedly posts a message, several times if it must. again says that a later
 // post may succeed.
-func (h *webhook) deliver(ctx context.Context, r RunEnded) (again bool, err error) {
+func (h *webhook) postRepeatedly(ctx context.Context, r RunEnded) (again bool, err error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return false, err

@@ -16,8 +16,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// leases is what a store keeps of runs that ended: whether each was told, and
-// who tells of it until when.
+// leases is what a store keeps of runs that ended: whether each was delivered, and
+// until when it is leased.
 type leases struct {
 	mu    sync.Mutex
 	runs  []*ktrdr.Run
@@ -25,7 +25,7 @@ type leases struct {
 	dies  bool // the backend dies before it records that a run was told
 }
 
-func (l *leases) RunToTell(_ context.Context, lease time.Duration) (*ktrdr.Run, error) {
+func (l *leases) NextUndelivered(_ context.Context, lease time.Duration) (*ktrdr.Run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.runs {
@@ -38,7 +38,7 @@ func (l *leases) RunToTell(_ context.Context, lease time.Duration) (*ktrdr.Run, 
 	return nil, nil
 }
 
-func (l *leases) RunTold(_ context.Context, id string) error {
+func (l *leases) MarkDelivered(_ context.Context, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dies {

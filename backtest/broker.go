@@ -12,8 +12,8 @@ const (
 	mostPrice  = 1e100
 )
 
-// ruinShare is what is left of the capital when nothing is: a residue of
-// rounding is not an account to go on trading with.
+// ruinShare is what is left of the capital when nothing is: an account
+// that holds only a residue of rounding does not trade.
 const ruinShare = 1e-9
 
 func (e *engine) fill() error {

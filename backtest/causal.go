@@ -74,9 +74,9 @@ func compareRuns(want, got *Result, cut int) *LookAheadError {
 		if i >= len(got.Equity) || got.Equity[i] != want.Equity[i] {
 			is := "nothing"
 			if i < len(got.Equity) {
-				is = fmt.Sprint(got.Equity[i])
+				is = fmt.Sprintf("%.6g", got.Equity[i])
 			}
-			return &LookAheadError{Bar: i, Cut: cut, Was: fmt.Sprintf("equity %v", want.Equity[i]), Is: is}
+			return &LookAheadError{Bar: i, Cut: cut, Was: fmt.Sprintf("equity %.6g", want.Equity[i]), Is: is}
 		}
 	}
 	a, b := settled(want.Trades, cut), settled(got.Trades, cut)
@@ -117,9 +117,9 @@ func story(t Trade) string {
 	case t.Quantity == 0:
 		return "no trade"
 	case t.ExitBar == 0:
-		return fmt.Sprintf("a %s entry of %v at %v", t.Side, t.Quantity, t.EntryPrice)
+		return fmt.Sprintf("a %s entry of %.6g at %.6g", t.Side, t.Quantity, t.EntryPrice)
 	}
-	return fmt.Sprintf("a %s trade of %v from %v to %v", t.Side, t.Quantity, t.EntryPrice, t.ExitPrice)
+	return fmt.Sprintf("a %s trade of %.6g from %.6g to %.6g", t.Side, t.Quantity, t.EntryPrice, t.ExitPrice)
 }
 
 // future is another way on.

@@ -61,7 +61,7 @@ func TestHash_CoversEverything(t *testing.T) {
 }
 
 // A change of this hash is a change of the format or of the arithmetic, on this
-// machine or for everybody: stored results no longer compare.
+// machine or on all: stored results no longer compare.
 func TestHash_IsTheSameOnEveryMachine(t *testing.T) {
 	d := handMade()
 	d.bars.Timeframe = "" // nothing per year: that arithmetic has tests of its own

@@ -10,8 +10,8 @@
 //	                         fill: exit, entry, or both (Flip)
 //
 // Nothing in it can see further than that: [Run] goes through the bars once and
-// touches bar t+1 only after the signal of bar t was taken. [CheckFills] holds
-// whole runs of others to the same rule.
+// touches bar t+1 only after the signal of bar t was taken. [CheckFills]
+// checks other deciders for the same rule.
 //
 // What is assumed where bars do not tell:
 //
@@ -23,7 +23,7 @@
 //   - An open position is worth its units at the close; what leaving it will
 //     cost is paid when it is left. The last bar's close leaves it.
 //   - An account whose equity would reach zero is closed there, within the bar,
-//     and the run ends: nothing is made from less than nothing.
+//     and the run ends: an account without equity cannot trade.
 //
 // Times are the opening instants of the bars in which things happened.
 //

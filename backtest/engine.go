@@ -9,12 +9,12 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// Run carries a run on to bar until, which is excluded, or to its ruin. It
+// Run carries a run to bar until, which is excluded, or to its ruin. It
 // needs the signals and the bars up to there, the bars complete. The state may
 // be fresh, or come from an earlier Run with the same configuration and bars,
 // through storage or not: how a run is cut into calls leaves no trace.
 //
-// After an error the state is not to be gone on with.
+// After an error the state must not be used.
 func Run(bars *market.Bars, signals []Signal, cfg Config, st *RunState, until int) error {
 	cfg, err := cfg.complete()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // RunState is a run between two bars: all that the bars to come need from the
 // bars gone by. The zero State is a run that has not begun. It may be stored at
-// any bar with MarshalBinary; a run that goes on from what UnmarshalBinary
+// any bar with MarshalBinary; a run that resumes from what UnmarshalBinary
 // read ends with the same bits as one that was never interrupted.
 //
 //	zero ──Run──▶ Bar = until ──Run──▶ … ──▶ Bar = all ──Finish──▶ Result
@@ -26,7 +26,7 @@ type RunState struct {
 	LastFill int // bar of the last fill, -1 before the first
 	Unfilled int // orders that came to no unit
 	Ruined   bool
-	LastTime int64 // of bar Bar-1: a state does not go on with other bars
+	LastTime int64 // of bar Bar-1: a state does not resume with other bars
 
 	Trades []Trade
 	Equity []float64 // at each close so far

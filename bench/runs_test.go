@@ -149,9 +149,9 @@ func fill(b *testing.B, url string, n int) {
 	crew.Go(func() { _ = eng.Run(ctx) })
 	hire(b, ctx, &crew, eng.Local())
 	submitRun(b, ctx, eng, n)
-	keeper := research.NewKeeper(eng)
+	controller := research.NewRunController(eng)
 	for deadline := time.Now().Add(15 * time.Minute); ; {
-		if _, _, err := keeper.Keep(ctx, time.Now()); err != nil {
+		if _, _, err := controller.Advance(ctx, time.Now()); err != nil {
 			b.Fatal(err)
 		}
 		run, err := eng.FindRun(ctx, longRun)

@@ -28,14 +28,14 @@ var followRetries = backoff.Policy{First: 250 * time.Millisecond, Most: 5 * time
 // FromBeginning is the cursor before the oldest event that is kept.
 var FromBeginning = ktrdr.Cursor{Tx: -1}
 
-// FollowEvents yields events after a cursor as they happen: an operation's,
-// from the beginning when the cursor is zero, until it has ended; or with an
-// empty op everybody's, from now on when the cursor is zero (see FromBeginning),
-// until ctx ends. Kinds name the only events that are wanted; none means all.
+// FollowEvents yields events as they happen. With op: its events from its creation to
+// its end. Without op: all new events until ctx ends. A cursor that is not zero starts
+// after it (see FromBeginning). Kinds name the only events that are wanted; none means
+// all.
 //
-// A connection that breaks is made again and goes on where it was, for two
-// minutes. The first connection is not: a server that is away is reported at
-// once. An error ends the sequence.
+// A broken connection is made again for two minutes, and resumes after the last event.
+// The first connection is not: a server that is away is reported at once. An error
+// ends the sequence.
 func (c *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor,
 	kinds ...ktrdr.EventKind,
 ) iter.Seq2[ktrdr.Event, error] {

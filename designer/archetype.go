@@ -24,8 +24,8 @@ type input struct {
 }
 
 // archetypes are the first generation, in this order. The first two are there
-// whatever a brief wishes for: a market that goes back and a market that goes
-// on are the first things to ask about, and the least to read into noise.
+// whatever a brief wishes for: mean reversion and trend are the first ideas to
+// test, and the least likely to fit noise.
 var archetypes = []archetype{
 	{"stretched prices come back", Reversion, []input{{"cci", 48, Thirds}, {"rsi", 24, Raw}}, strategy.TripleBarrier, 12, 0},
 	{"trends go on", Trend, []input{{"adx", 16, Thirds}, {"aroon", 24, Thirds}, {"ema_distance", 48, Raw}}, strategy.TripleBarrier, 24, 0},

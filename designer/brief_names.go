@@ -66,7 +66,7 @@ type spot struct {
 	ends   bool   // and the last
 }
 
-// spots cuts a text where no symbol goes on.
+// spots cuts a text where no symbol continues.
 func spots(text string) (list []spot) {
 	begins, from := true, -1
 	flush := func(to int) {

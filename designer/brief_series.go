@@ -68,7 +68,7 @@ func (r *briefReader) readSeries(known Known, chosen Chosen) {
 	b.Symbols, b.Timeframe, b.Longer = symbols, frames[0], frames[1:]
 	first := known.Series[0]
 	r.longest = first.Symbol == symbols[0] && first.Timeframe == b.Timeframe
-	for _, m := range r.frames { // what is certain is read, refused, or told of elsewhere
+	for _, m := range r.frames { // what is certain is read, refused, or reported elsewhere
 		if m.certain || slices.Contains(frames, m.timeframe) {
 			r.use(m.from, m.to-m.from)
 		}

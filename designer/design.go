@@ -109,7 +109,7 @@ func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, ori
 		return g, origin{notes: []string{fmt.Sprintf("%s: %s.", why, name)}}
 	}
 	if generation == 0 {
-		// Every second one goes on from earlier runs, also when each run is a
+		// Every second one starts from earlier runs, also when each run is a
 		// single research; the others keep the beginning wide.
 		earlier := slices.DeleteFunc(slices.Clone(m.parents), func(k known) bool { return !k.Earlier })
 		if earlier = f.ofFamily(earlier, index); (index+len(earlier))%2 == 1 && len(earlier) > 0 {

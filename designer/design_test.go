@@ -349,7 +349,7 @@ func TestDesign_HoldsLongerWhereTradingCostsMore(t *testing.T) {
 				dear.Genome.Horizon, dear.Genome.Pause)
 		}
 		if !strings.Contains(dear.Notes, "do not pay") {
-			t.Errorf("the notes do not tell of the costs: %s", dear.Notes)
+			t.Errorf("the notes do not name the costs: %s", dear.Notes)
 		}
 	}
 }

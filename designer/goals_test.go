@@ -340,7 +340,7 @@ func meaningOf(b designer.Brief) string {
 	list("-", len(b.AvoidFamilies), b.AvoidFamilies)
 	list("-", len(b.AvoidReadings), b.AvoidReadings)
 	list("", len(b.Models), b.Models)
-	for _, said := range b.Understood { // a network that is ruled out is only told of
+	for _, said := range b.Understood { // a network that is ruled out is only named
 		if kind, ok := strings.CutPrefix(said, "Use no network of the kind "); ok && len(b.Models) == 0 {
 			add(true, "not %s", strings.TrimSuffix(kind, "."))
 		}

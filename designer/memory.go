@@ -10,7 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// Experiment is what memory tells of one research.
+// Experiment is what memory holds of one research.
 type Experiment struct {
 	Source     string `json:"source,omitempty"` // names it among all
 	Generation int    `json:"generation"`
@@ -27,7 +27,7 @@ type Experiment struct {
 
 // Outcome is how a research ended.
 type Outcome struct {
-	Reasons   []Refusal `json:"reasons,omitempty"` // why a gate or the verdict refused it
+	Reasons   []Refusal `json:"reasons,omitempty"` // why a gate or the verdict rejected it
 	Failed    bool      `json:"failed,omitempty"`  // it ended with an error
 	Rejected  bool      `json:"rejected,omitempty"`
 	Verdict   string    `json:"verdict,omitempty"` // promising, neutral or poor

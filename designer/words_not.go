@@ -242,7 +242,7 @@ func (r *briefReader) reach(d *denial, t words, known bool, clause []words) {
 			return
 		}
 	}
-	k := r.past(t.to) // where a list may go on: "no volume based indicators or macd"
+	k := r.past(t.to) // where a list may continue: "no volume based indicators or macd"
 	d.open = d.list || slices.Contains(links, r.word(k)) || r.word(k) == "nor" || k < len(r.words) && r.listed[k]
 }
 
@@ -254,7 +254,7 @@ func (r *briefReader) past(k int) int {
 	return k
 }
 
-// doubtList leaves in doubt what may go on a list of what is ruled out: the MACD of
+// doubtList leaves in doubt what may continue a list of what is ruled out: the MACD of
 // "no RSI, MACD or volume". t is the thing that is ruled out before the comma at i.
 func (r *briefReader) doubtList(t words, i int) {
 	var items []words

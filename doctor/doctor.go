@@ -175,7 +175,7 @@ func (d *doctor) blobs(ctx context.Context, st backend.Storage) {
 	}
 }
 
-// damaged tells of each blob once, however many checkpoints name it.
+// damaged reports each blob once, however many checkpoints name it.
 func (d *doctor) damaged(what string, refs []ktrdr.BlobRef) {
 	const most = 3
 	owners := map[ktrdr.Hash][]string{}

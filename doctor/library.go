@@ -115,7 +115,7 @@ func (d *doctor) owns(doc ktrdr.Document) bool {
 	return owner != "" && doc.Origin == ktrdr.DocumentFromFolder && doc.Owner == owner
 }
 
-// notCopied tells of files that changed since the lab got its copies.
+// notCopied counts the files that changed since the lab got its copies.
 func notCopied(n int) string {
 	if n == 0 {
 		return "all copied into the lab"
@@ -150,7 +150,7 @@ func (d *doctor) instruments(ctx context.Context, l *local.Lab) {
 	}
 }
 
-// leftovers tells of bars that an earlier version left and that were not taken over.
+// leftovers reports bars that an earlier version left and that were not taken over.
 func (d *doctor) leftovers() {
 	old := filepath.Join(d.cfg.Data, local.OldLibrary)
 	if !backend.NoFile(old) {

@@ -99,7 +99,7 @@ func (d *doctor) open(ctx context.Context) bool {
 	if isFile && backend.NoFile(file) {
 		d.bad("database", "name the folder with --data, or start a backend with `ktrdr serve`, which makes one",
 			"there is no database at %s", file)
-		d.strays(ctx, "")
+		d.foreignBlobs(ctx, "")
 		return false
 	}
 	status, err := sqlstore.Check(ctx, d.cfg.Database())
@@ -123,7 +123,7 @@ func (d *doctor) open(ctx context.Context) bool {
 		if isFile {
 			lost = fmt.Sprintf("put %s-wal back beside the database if it was deleted or not copied: what was written last is in it; or ", file)
 		}
-		if !d.strays(ctx, lost) {
+		if !d.foreignBlobs(ctx, lost) {
 			d.good("database", "%s has no tables yet; the next start of a backend makes them", backend.WithoutSecrets(d.cfg.Database()))
 		}
 		return false
@@ -139,9 +139,9 @@ func (d *doctor) open(ctx context.Context) bool {
 	return true
 }
 
-// strays tells of blobs beside a database that is new: `ktrdr serve` refuses
-// them. more is what else may mend it.
-func (d *doctor) strays(ctx context.Context, more string) bool {
+// foreignBlobs reports blobs that belong to another database: `ktrdr serve` refuses
+// them. more is an additional remedy.
+func (d *doctor) foreignBlobs(ctx context.Context, more string) bool {
 	found, err := blob.Look(ctx, d.cfg.BlobRoot())
 	switch {
 	case err != nil:

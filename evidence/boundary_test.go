@@ -81,8 +81,8 @@ func TestConfirm_LimitsMetExactly(t *testing.T) {
 		{"10 trades of 10", HoldoutTrades, func(p *Part) { p.Trades = p.Trades[:10] }, Rules{}, true},
 		{"9 trades of 10", HoldoutTrades, func(p *Part) { p.Trades = p.Trades[:9] }, Rules{}, false},
 		{"a Sharpe ratio of 0", HoldoutEarns, func(p *Part) { zero(p.Returns) }, Rules{}, false},
-		{"an adjusted p as allowed", HoldoutConfirms, func(*Part) {}, Rules{MaxLuck: *first.Adjusted}, true},
-		{"an adjusted p above", HoldoutConfirms, func(*Part) {}, Rules{MaxLuck: down(*first.Adjusted)}, false},
+		{"an adjusted p as allowed", HoldoutConfirms, func(*Part) {}, Rules{MaxAdjustedP: *first.Adjusted}, true},
+		{"an adjusted p above", HoldoutConfirms, func(*Part) {}, Rules{MaxAdjustedP: down(*first.Adjusted)}, false},
 	} {
 		p := confirmed()
 		c.change(&p)
@@ -92,12 +92,12 @@ func TestConfirm_LimitsMetExactly(t *testing.T) {
 		}
 	}
 
-	exact := Confirm(confirmed(), 3, Rules{MaxLuck: *first.Adjusted})
+	exact := Confirm(confirmed(), 3, Rules{MaxAdjustedP: *first.Adjusted})
 	if ratio := *exact.Holdout.Sharpe.Annualized; *exact.Low != 0 || *exact.Shrunk != 0 || *exact.High < ratio || *exact.High > 1.001*ratio {
 		t.Errorf("a claim at its limit: %v to %v, shrunk %v; want 0 to %v, shrunk 0", *exact.Low, *exact.High, *exact.Shrunk, ratio)
 	}
 	got, want := Confirm(confirmed(), -5, Rules{}), Confirm(confirmed(), 0, Rules{})
-	if got.Before != 0 || *got.Adjusted != *want.Adjusted || got.Cost != 2 {
+	if got.Before != 0 || *got.Adjusted != *want.Adjusted || got.Factor != 2 {
 		t.Errorf("a negative number of looks: %+v", got)
 	}
 	lost := confirmed()

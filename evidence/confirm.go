@@ -10,16 +10,16 @@ import (
 
 // Confirmation is the result of one look: one strategy on one holdout.
 //
-//	a finalist ──▶ P of its holdout ──× LookCost──▶ Adjusted ──≤ MaxLuck──▶ Claim
-//	                                                   └──────else────────▶ no claim
+//	a finalist ──▶ P of its holdout ──× LookFactor──▶ Adjusted ──≤ MaxAdjustedP──▶ Claim
+//	                                                     └─────────else──────────▶ no claim
 type Confirmation struct {
 	Claim    bool       `json:"claim"` // an edge is claimed: every check passed
 	Summary  string     `json:"summary"`
 	Reasons  []Reason   `json:"reasons"`    // every check, always in the same order
 	Before   int        `json:"before"`     // looks at this market's holdout before this one
-	Cost     int        `json:"cost"`       // see LookCost
+	Factor   int        `json:"cost"`       // see LookFactor
 	P        *float64   `json:"p"`          // one-sided, of the weaker of the Sharpe and alpha z-values, against no edge
-	Adjusted *float64   `json:"adjusted_p"` // P times Cost, at most 1
+	Adjusted *float64   `json:"adjusted_p"` // P times Factor, at most 1
 	Holdout  Comparison `json:"holdout"`
 	// Low and High are a 95 % interval of the holdout's Sharpe ratio, annualized
 	// where Holdout.Sharpe is. Shrunk estimates the same ratio without the bias
@@ -36,18 +36,18 @@ type Confirmation struct {
 func Confirm(holdout Part, before int, rules Rules) Confirmation {
 	rules = rules.WithDefaults()
 	c := Confirmation{
-		Before: max(before, 0), Cost: LookCost(before),
+		Before: max(before, 0), Factor: LookFactor(before),
 		Holdout: Versus(holdout.Returns, holdout.Hold, holdout.BarsPerYear),
 		Costs:   CostsOf(holdout.Trades, multipliers...),
 	}
 	if z := WeakerZ(c.Holdout.Sharpe.Z, c.Holdout.AlphaZ); z != nil {
 		p := NormCDF(-*z)
-		c.P, c.Adjusted = num.Finite(p), num.Finite(min(float64(p*float64(c.Cost)), 1))
+		c.P, c.Adjusted = num.Finite(p), num.Finite(min(float64(p*float64(c.Factor)), 1))
 	}
 	made := c.check(len(holdout.Trades), rules)
 	c.Reasons, c.Claim = made, made.passed()
 	if c.Claim {
-		c.estimate(selectionOf(&holdout, &c.Holdout, rules.MaxLuck/float64(c.Cost)), c.unit(holdout.BarsPerYear))
+		c.estimate(selectionOf(&holdout, &c.Holdout, rules.MaxAdjustedP/float64(c.Factor)), c.unit(holdout.BarsPerYear))
 		c.Summary = fmt.Sprintf("Edge claimed (p = %s after adjustment for %s).", show(c.Adjusted), text.Counted(c.Before+1, "look"))
 		return c
 	}
@@ -64,9 +64,9 @@ func (c *Confirmation) check(trades int, rules Rules) checks {
 	made.check(HoldoutEarns, s.Ratio(), 0, above,
 		fmt.Sprintf("the Sharpe ratio after costs is %s on the holdout; it must be above 0", show(s.Ratio())),
 		"the holdout has no Sharpe ratio: "+s.Undefined)
-	made.check(HoldoutConfirms, c.Adjusted, rules.MaxLuck, atMost,
+	made.check(HoldoutConfirms, c.Adjusted, rules.MaxAdjustedP, atMost,
 		fmt.Sprintf("p = %s on the holdout after adjustment for %s; at most %v is allowed",
-			show(c.Adjusted), text.Counted(c.Before+1, "look"), rules.MaxLuck),
+			show(c.Adjusted), text.Counted(c.Before+1, "look"), rules.MaxAdjustedP),
 		"the holdout has no p-value: "+c.Holdout.Undefined)
 	return made
 }
@@ -107,7 +107,7 @@ const intervalZ = 1.959963984540054
 // All estimates invert that truncated distribution. Two limits apply, because
 // a value just above its bound says little about the truth, and the inverted
 // distribution then has no finite ends. No estimate is below 0: a claim is
-// that the ratio is above 0, and MaxLuck limits how often that is false. And
+// that the ratio is above 0, and MaxAdjustedP limits how often that is false. And
 // the interval contains the value itself.
 type selection struct {
 	z     float64

@@ -14,7 +14,7 @@ func confirmed() Part { return part(2000, 0.1, num.NewRand(32)) }
 
 func TestConfirm_ClaimsAnEdgeWhenEveryCheckPassed(t *testing.T) {
 	c := Confirm(confirmed(), 2, Rules{})
-	if !c.Claim || c.Before != 2 || c.Cost != 12 || *c.Adjusted != 12**c.P || len(c.Costs.Curve) != 6 || c.Costs.Gross != 300 {
+	if !c.Claim || c.Before != 2 || c.Factor != 12 || *c.Adjusted != 12**c.P || len(c.Costs.Curve) != 6 || c.Costs.Gross != 300 {
 		t.Fatalf("%+v", c)
 	}
 	if want := "Edge claimed (p = " + show(c.Adjusted) + " after adjustment for 3 looks)."; c.Summary != want {
@@ -84,21 +84,21 @@ func TestConfirm_ListsEveryCheckInTheSameOrder(t *testing.T) {
 	}
 }
 
-func TestLookCost_AllLooksShareOne(t *testing.T) {
+func TestLookFactor_AllLooksShareOne(t *testing.T) {
 	for before, want := range []int{2, 6, 12, 20, 30} {
-		if got := LookCost(before); got != want {
+		if got := LookFactor(before); got != want {
 			t.Errorf("after %d looks the next pays %d, want %d", before, got, want)
 		}
 	}
 	shares := 0.0
 	for before := range 100_000 {
-		shares += 1 / float64(LookCost(before))
+		shares += 1 / float64(LookFactor(before))
 	}
 	if shares > 1 {
 		t.Errorf("the shares sum to %v, which is above 1", shares)
 	}
 	near(t, "the shares of a hundred thousand looks", shares, 1, 1e-4)
-	if LookCost(-1) != 2 || LookCost(math.MaxInt) < LookCost(1<<30) {
-		t.Errorf("out of range: %d and %d", LookCost(-1), LookCost(math.MaxInt))
+	if LookFactor(-1) != 2 || LookFactor(math.MaxInt) < LookFactor(1<<30) {
+		t.Errorf("out of range: %d and %d", LookFactor(-1), LookFactor(math.MaxInt))
 	}
 }

@@ -14,7 +14,7 @@ type Costs struct {
 
 	// BreakEven is how many times the costs could have been what they were
 	// before nothing was left. It is nil where none were charged, and 0 where
-	// there was nothing to lose in the first place.
+	// the gross profit is not above 0.
 	BreakEven *float64 `json:"break_even_multiplier"`
 	// BreakEvenRate is the same as a rate of the value of one entry or exit.
 	BreakEvenRate *float64    `json:"break_even_rate"`

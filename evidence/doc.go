@@ -10,7 +10,7 @@
 //	in-sample, test part ──▶ DecayOf ────────────────────────────┘                 │
 //	                                                                 the best of a generation
 //	the holdout                                              every look counted    ▼
-//	returns ──▶ EstimateSharpe, Versus buy-and-hold ──▶ p × LookCost ─▶ Confirm ──▶ Confirmation: a claim or not
+//	returns ──▶ EstimateSharpe, Versus buy-and-hold ──▶ p × LookFactor ─▶ Confirm ──▶ Confirmation: a claim or not
 //
 // [CurveOf] describes an equity curve for readers: its months, its deepest
 // drawdowns and a [Bootstrap] interval of its Sharpe ratio. No verdict uses it.

@@ -133,15 +133,15 @@ func TestRules_Bounds(t *testing.T) {
 		"more than all is kept": {Rules{MinRetention: 1.01}, false},
 		"certainty":             {Rules{MinDeflated: 1}, false},
 		"almost certainty":      {Rules{MinDeflated: 0.999}, true},
-		"any luck":              {Rules{MaxLuck: 1}, false},
-		"almost any luck":       {Rules{MaxLuck: 0.999}, true},
-		"luck below 0":          {Rules{MaxLuck: -0.1}, false},
+		"any luck":              {Rules{MaxAdjustedP: 1}, false},
+		"almost any luck":       {Rules{MaxAdjustedP: 0.999}, true},
+		"luck below 0":          {Rules{MaxAdjustedP: -0.1}, false},
 	} {
 		if err := c.rules.Validate(); (err == nil) != c.ok {
 			t.Errorf("%s: error is %v, want it accepted: %v", name, err, c.ok)
 		}
 	}
-	want := Rules{MinTrades: 30, HoldoutTrades: 10, MaxDrawdown: 0.3, CostMultiplier: 1.5, MinRetention: 0.2, MinDeflated: 0.5, MaxLuck: 0.02}
+	want := Rules{MinTrades: 30, HoldoutTrades: 10, MaxDrawdown: 0.3, CostMultiplier: 1.5, MinRetention: 0.2, MinDeflated: 0.5, MaxAdjustedP: 0.02}
 	if got := (Rules{}).WithDefaults(); got != want {
 		t.Errorf("defaults %+v, want %+v", got, want)
 	}
@@ -149,7 +149,7 @@ func TestRules_Bounds(t *testing.T) {
 
 func TestCounts_ByHand(t *testing.T) {
 	for before, want := range map[int]int{-1: 2, 0: 2, 1: 6, 2: 12, 9: 110, math.MaxInt: 2147483646 * 2147483647} {
-		if got := LookCost(before); got != want {
+		if got := LookFactor(before); got != want {
 			t.Errorf("look %d costs %d, want %d", before, got, want)
 		}
 	}
@@ -384,8 +384,8 @@ func TestConfirm_PlainIntervalByHand(t *testing.T) {
 	returns := []float64{0.01, 0.02, 0.06}
 	c := Confirm(Part{Returns: returns, Hold: []float64{0.01, 0, 0.01}, BarsPerYear: 4}, 0, Rules{})
 	ratio, half := 6/math.Sqrt(7), 2*math.Sqrt(0.5)*1.959963984540054
-	if c.Claim || c.Cost != 2 {
-		t.Fatalf("claim %v at a cost of %d, want none at 2", c.Claim, c.Cost)
+	if c.Claim || c.Factor != 2 {
+		t.Fatalf("claim %v at a cost of %d, want none at 2", c.Claim, c.Factor)
 	}
 	near(t, "low", *c.Low, ratio-half, 1e-12)
 	near(t, "high", *c.High, ratio+half, 1e-12)

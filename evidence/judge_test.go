@@ -190,7 +190,7 @@ func TestRules_ThatMakeNoSenseAreNamed(t *testing.T) {
 	}
 	err := Rules{
 		MinTrades: -1, HoldoutTrades: -1, MaxDrawdown: 2, CostMultiplier: 0.5, MinRetention: -1, MinDeflated: 1,
-		MaxLuck: math.NaN(),
+		MaxAdjustedP: math.NaN(),
 	}.Validate()
 	if err == nil || strings.Count(err.Error(), ";") != 13 {
 		t.Errorf("%v", err)

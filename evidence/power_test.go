@@ -164,7 +164,7 @@ func TestConfirm_PowerOfOneLookIsTheExpected(t *testing.T) {
 			claimed += number(Confirm(p.part(num.NewRand(num.Mix(4000, uint64(k)))), c.before, Rules{}).Claim)
 		}
 		z := c.sharpe * math.Sqrt(float64(p.bars)/yearBars)
-		want := NormCDF(z + NormQuantile(0.02/float64(LookCost(c.before))))
+		want := NormCDF(z + NormQuantile(0.02/float64(LookFactor(c.before))))
 		got := float64(claimed) / float64(worlds)
 		t.Logf("Sharpe %v over %d bars after %d looks: claimed in %.3f of %d worlds, expected at most %.3f", c.sharpe, p.bars, c.before, got,
 			worlds, want)

@@ -11,10 +11,10 @@ import (
 // stands beside it. The package's tests simulate the defaults.
 //
 // On a market without an edge all looks of all runs together claim one with a
-// probability of at most MaxLuck, for any number of looks and any search. A claim
+// probability of at most MaxAdjustedP, for any number of looks and any search. A claim
 // rests on the holdout alone. The search never sees the holdout, so its p-value
-// is valid for one look. Each look multiplies it by [LookCost], and the shares
-// 1/2 + 1/6 + 1/12 + … of MaxLuck sum to 1. The test part only decides which
+// is valid for one look. Each look multiplies it by [LookFactor], and the shares
+// 1/2 + 1/6 + 1/12 + … of MaxAdjustedP sum to 1. The test part only decides which
 // strategies are finalists, adjusted for the trials.
 type Rules struct {
 	MinTrades      int     `json:"min_trades"`      // 30, on the test part
@@ -23,7 +23,7 @@ type Rules struct {
 	CostMultiplier float64 `json:"cost_multiplier"` // 1.5: the gross profit must be above this multiple of the costs
 	MinRetention   float64 `json:"min_retention"`   // 0.2 of the in-sample Sharpe ratio must be left on the test part
 	MinDeflated    float64 `json:"min_deflated"`    // 0.5: see Deflate; on the test part
-	MaxLuck        float64 `json:"max_luck"`        // 0.02: the largest adjusted p-value of a claim; of all looks at one market together
+	MaxAdjustedP   float64 `json:"max_luck"`        // 0.02: the largest adjusted p-value of a claim; of all looks at one market together
 }
 
 // WithDefaults returns the rules with every default filled in.
@@ -34,7 +34,7 @@ func (r Rules) WithDefaults() Rules {
 	r.CostMultiplier = cmp.Or(r.CostMultiplier, 1.5)
 	r.MinRetention = cmp.Or(r.MinRetention, 0.2)
 	r.MinDeflated = cmp.Or(r.MinDeflated, 0.5)
-	r.MaxLuck = cmp.Or(r.MaxLuck, 0.02)
+	r.MaxAdjustedP = cmp.Or(r.MaxAdjustedP, 0.02)
 	return r
 }
 
@@ -54,7 +54,7 @@ func (r Rules) Validate() error {
 	check(r.CostMultiplier >= 1 && r.CostMultiplier <= 100, "cost_multiplier is %v; it must be 1 to 100", r.CostMultiplier)
 	check(r.MinRetention > 0 && r.MinRetention <= 1, "min_retention is %v; it is a fraction above 0 and at most 1", r.MinRetention)
 	check(r.MinDeflated > 0 && r.MinDeflated < 1, "min_deflated is %v; it is a confidence between 0 and 1", r.MinDeflated)
-	check(r.MaxLuck > 0 && r.MaxLuck < 1, "max_luck is %v; it is a probability between 0 and 1", r.MaxLuck)
+	check(r.MaxAdjustedP > 0 && r.MaxAdjustedP < 1, "max_luck is %v; it is a probability between 0 and 1", r.MaxAdjustedP)
 	if len(wrong) == 0 {
 		return nil
 	}
@@ -76,15 +76,15 @@ func OpenEndedTrials(before, size, generation int) int {
 	return before + size*(generation+1)*(generation+2)
 }
 
-// LookCost is the factor by which the p-value of a look is multiplied. before
+// LookFactor is the factor by which the p-value of a look is multiplied. before
 // counts the looks at the same market's holdout before this one: the looks of
 // all runs, and those made by hand.
 //
 // A look that pays (before+1)(before+2) may claim falsely with a probability of
-// at most MaxLuck/((before+1)(before+2)). The shares 1/2 + 1/6 + 1/12 + … sum to
-// 1, so all looks at one market together stay within MaxLuck. This holds for any
+// at most MaxAdjustedP/((before+1)(before+2)). The shares 1/2 + 1/6 + 1/12 + … sum to
+// 1, so all looks at one market together stay within MaxAdjustedP. This holds for any
 // number of looks, any number of runs, and any search between them.
-func LookCost(before int) int {
+func LookFactor(before int) int {
 	const most = 1<<31 - 3 // keeps the product within 64 bits
 	before = min(max(before, 0), most)
 	return (before + 1) * (before + 2)

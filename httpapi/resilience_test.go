@@ -38,7 +38,7 @@ func (f *fakeResilience) ResetBreaker(_ context.Context, name string, d resilien
 		return resilience.Decided{}, ktrdr.Errorf(ktrdr.CodeInvalid, "say who decides this")
 	}
 	f.decided, f.asked = append(f.decided, d), append(f.asked, name)
-	return resilience.Decided{Breaker: ktrdr.Breaker{Name: name, State: ktrdr.BreakerClosed}, InTheWay: []string{"cluster:x.example"}}, nil
+	return resilience.Decided{Breaker: ktrdr.Breaker{Name: name, State: ktrdr.BreakerClosed}, AlsoBlocking: []string{"cluster:x.example"}}, nil
 }
 
 func (f *fakeResilience) ForceBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
@@ -74,7 +74,7 @@ func TestBreakers_ArePersonsDecisions(t *testing.T) {
 		{"reset", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended"}`, 200, `"state":"CLOSED"`},
 		{
 			"reset, and another is open", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended"}`, 200,
-			`"in_the_way":["cluster:x.example"]`,
+			`"also_blocking":["cluster:x.example"]`,
 		},
 		{"forced", http.MethodPost, "/api/v1/breakers/provider:x/force", `{"by":"ann","why":"maintenance","state":"OPEN"}`, 200, "provider:x"},
 		{"what is shed", http.MethodGet, "/api/v1/degradation", "", 200, "llm_assessment"},

@@ -18,13 +18,13 @@ type call struct {
 	ask     CallContext
 	request Request
 
-	trace    Trace
-	errs     []error        // of models
-	fatal    error          // of the journal: nothing can be bought any more
-	poisoned bool           // the journal refuses this request, for every model
-	recalled bool           // the journal had the answer
-	looked   bool           // the journal was asked for the answer
-	tooDear  ktrdr.MicroUSD // the least sum there was no money for; 0 for none
+	trace      Trace
+	errs       []error        // of models
+	fatal      error          // of the journal: nothing can be bought any more
+	poisoned   bool           // the journal refuses this request, for every model
+	recalled   bool           // the journal had the answer
+	looked     bool           // the journal was asked for the answer
+	overBudget ktrdr.MicroUSD // the least sum there was no money for; 0 for none
 }
 
 // run has the agent's breaker watch over the walk along the models.
@@ -148,8 +148,8 @@ func (q *call) offer(m ChainModel) (*purchase, error) {
 	switch p.most, known = MostCost(m.Price, p.request, p.request.MaxTokens); {
 	case !known:
 		return not(resilience.KindBudget, "its price is not known for a request of this size")
-	case q.tooDear > 0 && p.most >= q.tooDear:
-		return not(resilience.KindBudget, "it may cost $%.4f, and for $%.4f there was no money", p.most.USD(), q.tooDear.USD())
+	case q.overBudget > 0 && p.most >= q.overBudget:
+		return not(resilience.KindBudget, "it may cost $%.4f, and for $%.4f there was no money", p.most.USD(), q.overBudget.USD())
 	}
 	return p, nil
 }

@@ -92,7 +92,7 @@ func (p *purchase) reserve(ctx context.Context) error {
 		p.held, p.looked = &call, true
 		return nil
 	case code == ktrdr.CodeBudget:
-		p.looked, p.tooDear = true, p.most
+		p.looked, p.overBudget = true, p.most
 		return &resilience.Error{Kind: resilience.KindBudget, Err: err}
 	case code == ktrdr.CodePoison:
 		p.looked, p.poisoned = true, true
@@ -195,9 +195,9 @@ func (p *purchase) pay(ctx context.Context, attempt int) error {
 	if u := p.answer.Usage; counted {
 		end.Input, end.Output = u.Input+u.CacheRead+u.CacheWrite, u.Output
 	}
-	switch err := p.tell(ctx, end); {
+	switch err := p.settleCall(ctx, end); {
 	case refuses(err):
-		return p.unkept(ctx, attempt, err)
+		return p.rejectedByJournal(ctx, attempt, err)
 	case err != nil:
 		p.fatal = p.unsettled(err)
 		return &resilience.Error{Kind: resilience.KindCancelled, Err: p.fatal}
@@ -213,9 +213,9 @@ func refuses(err error) bool {
 	return code == ktrdr.CodeInvalid || code == ktrdr.CodeTooLarge
 }
 
-// unkept is an answer that the journal does not take: a failure of the model
-// that gave it, and paid for.
-func (p *purchase) unkept(ctx context.Context, attempt int, err error) error {
+// rejectedByJournal handles an answer that the journal does not take: a failure of the
+// model that gave it, and paid for.
+func (p *purchase) rejectedByJournal(ctx context.Context, attempt int, err error) error {
 	err = &resilience.Error{Kind: resilience.KindGarbage, Err: fmt.Errorf("the answer cannot be journaled: %w", err)}
 	p.answer = nil
 	p.settle(ctx, ktrdr.CallEnd{Status: ktrdr.CallFailed, Cost: p.most, Error: reasonOf(err)})
@@ -226,8 +226,8 @@ func (p *purchase) unkept(ctx context.Context, attempt int, err error) error {
 	return err
 }
 
-// recall asks the journal for an answer and buys none: it reserves nothing,
-// and takes that back at once.
+// recall asks the journal for an answer and buys none: it reserves an amount of 0
+// and releases it at once.
 func (p *purchase) recall(ctx context.Context) (*Answer, error) {
 	err := p.reserve(ctx)
 	if p.held != nil {
@@ -246,7 +246,7 @@ func (p *purchase) recall(ctx context.Context) (*Answer, error) {
 
 // mayBeBilled says whether the model may have begun to work: not when no server
 // was reached, and not when the complete answer was a refusal. A
-// gateway that gave up waiting tells nothing of the one behind it.
+// gateway that gave up waiting says nothing about the server behind it.
 func mayBeBilled(err error) bool {
 	if errors.Is(err, ErrNotSent) {
 		return false
@@ -292,7 +292,7 @@ func away(err error) bool {
 // settle ends the call that is held. What cannot be settled is fatal, and stays
 // reserved.
 func (p *purchase) settle(ctx context.Context, end ktrdr.CallEnd) {
-	if err := p.tell(ctx, end); err != nil {
+	if err := p.settleCall(ctx, end); err != nil {
 		p.fatal = p.unsettled(err)
 		return
 	}
@@ -303,9 +303,9 @@ func (p *purchase) unsettled(err error) error {
 	return fmt.Errorf("call %d to %s could not be settled: %w", p.held.ID, p.model.full(), err)
 }
 
-// tell has the journal end the call that is held, also when the caller is gone:
-// what was paid was paid. The same end may be told twice.
-func (p *purchase) tell(ctx context.Context, end ktrdr.CallEnd) error {
+// settleCall has the journal end the call that is held, also when the caller is gone:
+// what was paid was paid. The same end may be settled twice.
+func (p *purchase) settleCall(ctx context.Context, end ktrdr.CallEnd) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
 	end.ID = p.held.ID

@@ -25,7 +25,7 @@ func (c *timeChecker) preparation(ctx context.Context) (Checked, error) {
 	}
 	ds := c.dataset
 	detail := fmt.Sprintf("%d training, %d validation and %d test samples", len(ds.Train), len(ds.Validation), len(ds.Test))
-	return held("preparation", detail, train.CheckLookahead(prepare, c.data, train.Options{}))
+	return checkResult("preparation", detail, train.CheckLookahead(prepare, c.data, train.Options{}))
 }
 
 func (c *timeChecker) predictor(ctx context.Context) train.Predictor {
@@ -66,10 +66,10 @@ func (c *timeChecker) signals(ctx context.Context) (Checked, error) {
 		at := cuts(said.First, len(said.Time))
 		answers, instants = answers+len(said.Time)-said.First, instants+len(at)
 		if err := train.CheckSignals(c.predictor(ctx), d, c.strategy.Data.Base, at); err != nil {
-			return held(name, "", err)
+			return checkResult(name, "", err)
 		}
 	}
-	return held(name, fmt.Sprintf("%d answers, other prices from %d instants on", answers, instants), nil)
+	return checkResult(name, fmt.Sprintf("%d answers; prices changed after each of %d times", answers, instants), nil)
 }
 
 // fewTrades is how many trades are too few to see how orders are filled.
@@ -92,13 +92,13 @@ func (c *timeChecker) fills(ctx context.Context) (Checked, error) {
 		if own, err = r.run(bars); err != nil {
 			return Checked{Check: name}, err
 		}
-		detail = text.Counted(len(own.Trades), "trade") + ", made whenever an answer rises or falls since the model itself makes few"
+		detail = text.Counted(len(own.Trades), "trade") + "; the model trades too rarely, so every change of its answer is traded"
 	}
 	if len(own.Trades) == 0 {
 		const advice = "use more --bars, another --seed or a trained --model"
 		return Checked{Check: name}, fmt.Errorf("no trade was made in %d bars, so nothing can be said: %s", bars.Len(), advice)
 	}
-	return held(name, detail, backtest.CheckFills(r.run, bars, cuts(own.Config.StartBar, bars.Len())))
+	return checkResult(name, detail, backtest.CheckFills(r.run, bars, cuts(own.Config.StartBar, bars.Len())))
 }
 
 // fillRun is a backtest that can be run on other base bars.

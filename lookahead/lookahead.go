@@ -60,12 +60,12 @@ func Check(ctx context.Context, s *strategy.Strategy, o Options) (Audit, error) 
 	}
 	r := Audit{Strategy: s.Name, Data: c.dataset.Sources(), Made: o.Made, Seed: o.Seed, Model: o.File, Planted: o.Planted}
 	for _, check := range []func(context.Context) (Checked, error){c.preparation, c.signals, c.fills} {
-		held, err := check(ctx)
+		made, err := check(ctx)
 		if err != nil {
-			return r, fmt.Errorf("%s: %w", held.Check, err)
+			return r, fmt.Errorf("%s: %w", made.Check, err)
 		}
-		r.Found = r.Found || !held.OK
-		r.Checks = append(r.Checks, held)
+		r.Found = r.Found || !made.OK
+		r.Checks = append(r.Checks, made)
 	}
 	return r, nil
 }
@@ -98,9 +98,9 @@ func (r Audit) Print(w io.Writer, p term.Palette) {
 	case r.Planted != "":
 		fmt.Fprintf(w, "The planted %s was NOT found: try more --bars or another --seed.\n", r.Planted)
 	case r.Found:
-		fmt.Fprintln(w, "It looks ahead: nothing that it earned can be believed.")
+		fmt.Fprintln(w, "The strategy uses future prices. Its results are not valid.")
 	default:
-		fmt.Fprintln(w, "Nothing looks ahead.")
+		fmt.Fprintln(w, "No use of future prices was found.")
 	}
 }
 
@@ -126,8 +126,8 @@ func trainBriefly(ctx context.Context, ds *train.Dataset, s *strategy.Strategy, 
 	return m, err
 }
 
-// held makes the result of a check: a look-ahead is a finding, any other error is one.
-func held(check, detail string, err error) (Checked, error) {
+// checkResult is the result of a check: a look-ahead error becomes a finding; other errors are returned.
+func checkResult(check, detail string, err error) (Checked, error) {
 	h := Checked{Check: check, Detail: detail}
 	_, inTraining := errors.AsType[*train.LookAheadError](err)
 	_, inTrading := errors.AsType[*backtest.LookAheadError](err)

@@ -56,7 +56,7 @@ func scaleByAll(ds *train.Dataset) {
 	}
 }
 
-// overlapping is a part of the split that goes on to where the next one begins:
+// overlapping is a part of the split that extends to where the next one begins:
 // the samples whose labels would end in there are kept, labelled by what the
 // price does over the bars to come.
 func overlapping(ds *train.Dataset, closes [][]float64, honest []int32, border int64) []int32 {

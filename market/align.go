@@ -9,7 +9,7 @@ import (
 // Align tells, for each bar of base, which bar of higher was the last to have
 // closed when it closed: the newest that a decision at that moment may use. It
 // is -1 where none had, and where that one is out of date as Age says: a series
-// that has ended would otherwise go on saying its last word for ever.
+// that has ended would otherwise give its last bar for ever.
 func Align(base, higher *Bars) []int32 {
 	at := make([]int32, base.Len())
 	short, long := base.Timeframe.calendar(), higher.Timeframe.calendar()

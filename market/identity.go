@@ -98,12 +98,12 @@ func (l Likeness) String() string {
 		return "they share no returns"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "returns correlate %s over %s shared %s returns", hundredths(l.Correlation), grouped(l.Shared), l.Timeframe)
+	fmt.Fprintf(&b, "returns correlate %s over %s shared %s returns", fourDecimals(l.Correlation), grouped(l.Shared), l.Timeframe)
 	if l.Identity() == Different {
 		return b.String() // at which offset it is least unlike means nothing
 	}
 	if l.overall() == Different {
-		fmt.Fprintf(&b, " and %s over %s of them in a row", hundredths(l.PartCorrelation), grouped(l.Part))
+		fmt.Fprintf(&b, " and %s over %s of them in a row", fourDecimals(l.PartCorrelation), grouped(l.Part))
 	}
 	if l.Offset != 0 {
 		fmt.Fprintf(&b, " with times shifted by %s", signedDuration(l.Offset))
@@ -114,8 +114,8 @@ func (l Likeness) String() string {
 	return b.String()
 }
 
-// hundredths writes a correlation with four decimals, rounded towards 0: 0.97999 stays below 0.98.
-func hundredths(r float64) string { return strconv.FormatFloat(math.Trunc(r*1e4)/1e4, 'f', 4, 64) }
+// fourDecimals writes a correlation with four decimals, rounded towards 0: 0.97999 stays below 0.98.
+func fourDecimals(r float64) string { return strconv.FormatFloat(math.Trunc(r*1e4)/1e4, 'f', 4, 64) }
 
 func grouped(n int) string {
 	s := strconv.Itoa(n)

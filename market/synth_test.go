@@ -39,7 +39,7 @@ func TestSynth_IsFixedByItsSeed(t *testing.T) {
 		t.Error("two seeds gave one market")
 	}
 	if a.Hash() != Synth(SynthConfig{Bars: 800, Seed: 1}).Slice(0, 500).Hash() {
-		t.Error("the past depends on how long the market goes on")
+		t.Error("the past depends on the number of bars")
 	}
 }
 

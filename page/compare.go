@@ -214,7 +214,7 @@ func (v *comparison) headline(c *report.Compared) {
 // figures are the table of figures. The rows of the holdout are there if one was
 // opened.
 func (v *comparison) figures(c *report.Compared) {
-	v.MaxP, v.Trials = strconv.FormatFloat(c.MaxLuck, 'g', 3, 64), count(c.Trials)
+	v.MaxP, v.Trials = strconv.FormatFloat(c.MaxAdjustedP, 'g', 3, 64), count(c.Trials)
 	add := func(name, note string, cell func(*report.ComparedStrategy) comparedCell) {
 		row := comparedRow{Name: name, Note: note}
 		for i := range c.Strategies {

@@ -250,7 +250,7 @@ func (n *overview) funnel(f report.Funnel) {
 		looks = fmt.Sprintf("%d not opened", f.Finalists-f.Looks)
 	}
 	add("Holdout looks", f.Looks, looks)
-	add("Claimed", f.Claims, fmt.Sprintf("needs adjusted p ≤ %v", evidence.Rules{}.WithDefaults().MaxLuck))
+	add("Claimed", f.Claims, fmt.Sprintf("needs adjusted p ≤ %v", evidence.Rules{}.WithDefaults().MaxAdjustedP))
 }
 
 func (n *overview) spend(b research.BudgetStatus, calls *report.ModelCalls) {

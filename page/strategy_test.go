@@ -79,7 +79,7 @@ func judged(level evidence.Level, failed ...evidence.Code) *facts {
 func looked(claim bool) *facts {
 	f := judged(evidence.Promising)
 	c := research.Confirmation{Claim: claim, Look: evidence.Confirmation{
-		Claim: claim, Before: 4, Cost: 30, Adjusted: new(0.0014), Reasons: []evidence.Reason{
+		Claim: claim, Before: 4, Factor: 30, Adjusted: new(0.0014), Reasons: []evidence.Reason{
 			{Code: evidence.HoldoutConfirms, Value: new(0.31), Limit: new(0.02), Passed: claim},
 		},
 		Holdout: evidence.Comparison{Sharpe: evidence.Sharpe{Annualized: new(4.99), AnnualizedError: new(1.2), PerBar: new(0.06)}},

@@ -192,11 +192,11 @@ func (f *facts) refused() *research.GateResult {
 // needed is the Sharpe ratio that the holdout had to show, about: the verdict uses
 // the weaker of the Sharpe and the alpha z-value.
 func (f *facts) needed() *float64 {
-	if f.look == nil || f.look.Look.Cost == 0 || f.look.Look.Holdout.Sharpe.AnnualizedError == nil {
+	if f.look == nil || f.look.Look.Factor == 0 || f.look.Look.Holdout.Sharpe.AnnualizedError == nil {
 		return nil
 	}
 	rules := f.spec.Rules.WithDefaults()
-	needed := -evidence.NormQuantile(rules.MaxLuck/float64(f.look.Look.Cost)) * *f.look.Look.Holdout.Sharpe.AnnualizedError
+	needed := -evidence.NormQuantile(rules.MaxAdjustedP/float64(f.look.Look.Factor)) * *f.look.Look.Holdout.Sharpe.AnnualizedError
 	return &needed
 }
 
@@ -275,7 +275,7 @@ func (f *facts) holdoutChecks() checkGroup {
 	for _, r := range []evidence.Reason{
 		{Code: evidence.HoldoutTrades, Limit: &trades},
 		{Code: evidence.HoldoutEarns, Limit: &zero},
-		{Code: evidence.HoldoutConfirms, Limit: &rules.MaxLuck},
+		{Code: evidence.HoldoutConfirms, Limit: &rules.MaxAdjustedP},
 	} {
 		c := checkOf(r)
 		c.Mark, c.Value = "o", "sealed"

@@ -36,12 +36,12 @@ type Compared struct {
 	Differences []DesignDifference `json:"differences"` // of the designs
 	Same        []DesignField      `json:"same"`        // what they have in common
 
-	Looks     []ComparedLook `json:"looks"` // at the holdouts of the markets of these strategies, oldest first
-	Trials    int            `json:"market_trials"`
-	Luck      *float64       `json:"expected_best_by_luck"` // Sharpe ratio of the best of the trials on the market
-	MaxLuck   float64        `json:"max_adjusted_p"`        // that a claim needs
-	Sealed    []float64      `json:"sealed_sharpes"`        // on the test part, of strategies whose holdout was not opened; at most 400
-	SealedAll int            `json:"sealed"`                // how many such strategies there are
+	Looks        []ComparedLook `json:"looks"` // at the holdouts of the markets of these strategies, oldest first
+	Trials       int            `json:"market_trials"`
+	Luck         *float64       `json:"expected_best_by_luck"` // Sharpe ratio of the best of the trials on the market
+	MaxAdjustedP float64        `json:"max_adjusted_p"`        // that a claim needs
+	Sealed       []float64      `json:"sealed_sharpes"`        // on the test part, of strategies whose holdout was not opened; at most 400
+	SealedAll    int            `json:"sealed"`                // how many such strategies there are
 }
 
 // ComparedStrategy is one of them. Rates are fractions, net of costs.
@@ -115,7 +115,7 @@ func (r Reporter) Compare(ctx context.Context, ids []string) (Compared, error) {
 	if err != nil {
 		return Compared{}, err
 	}
-	c := Compared{MaxLuck: evidence.Rules{}.WithDefaults().MaxLuck, Looks: []ComparedLook{}, Sealed: []float64{}}
+	c := Compared{MaxAdjustedP: evidence.Rules{}.WithDefaults().MaxAdjustedP, Looks: []ComparedLook{}, Sealed: []float64{}}
 	designs := make([]string, len(ops))
 	var markets []string
 	for i := range ops {
@@ -345,7 +345,7 @@ func (r Reporter) addMarket(ctx context.Context, c *Compared, market string) err
 		if slices.ContainsFunc(c.Looks, func(x ComparedLook) bool { return x.At.Equal(l.ReservedAt) && x.Research == l.Research }) {
 			continue // it was at several markets
 		}
-		look, returns, err := lookOf(l, market, c.MaxLuck)
+		look, returns, err := lookOf(l, market, c.MaxAdjustedP)
 		if err != nil {
 			return err
 		}
@@ -364,7 +364,7 @@ func (r Reporter) addMarket(ctx context.Context, c *Compared, market string) err
 func lookOf(l *ktrdr.Look, market string, maxLuck float64) (ComparedLook, []jobs.Point, error) {
 	look := ComparedLook{
 		Operation: l.Operation, Research: l.Research, Strategy: l.Strategy, Kind: l.Kind, At: l.ReservedAt, Number: l.Before + 1,
-		Counted: evidence.LookCost(l.Before), P: l.P, Adjusted: l.Adjusted, Claim: l.Claim,
+		Counted: evidence.LookFactor(l.Before), P: l.P, Adjusted: l.Adjusted, Claim: l.Claim,
 	}
 	if k := slices.IndexFunc(l.Markets, func(m ktrdr.LookMarket) bool { return m.Market == market }); k >= 0 {
 		look.Number = l.Markets[k].Number

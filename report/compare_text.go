@@ -108,5 +108,5 @@ func printComparedSummary(w io.Writer, c Compared) {
 	if c.Luck != nil {
 		fmt.Fprintf(w, "The best of %s without an edge shows about %.2f Sharpe.\n", text.Counted(c.Trials, "trial"), *c.Luck)
 	}
-	fmt.Fprintf(w, "%s at the holdout; a claim needs adjusted p <= %v.\n", text.Counted(len(c.Looks), "look"), c.MaxLuck)
+	fmt.Fprintf(w, "%s at the holdout; a claim needs adjusted p <= %v.\n", text.Counted(len(c.Looks), "look"), c.MaxAdjustedP)
 }

@@ -121,7 +121,7 @@ func (r Reporter) Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderbo
 	}
 	rules := evidence.Rules{}.WithDefaults()
 	return Leaderboard{
-		Summary: q.summary(claims, markets), Claims: claims, Markets: markets, ByLuck: rules.MaxLuck * float64(markets),
+		Summary: q.summary(claims, markets), Claims: claims, Markets: markets, ByLuck: rules.MaxAdjustedP * float64(markets),
 		Thresholds: thresholds(rules), Rows: rows, Next: next,
 	}, nil
 }
@@ -272,13 +272,13 @@ func claimsOnMarkets(claims, markets int) string {
 		return "No market was researched yet."
 	}
 	return fmt.Sprintf("%s on %s; luck alone gives up to %.3g.", text.Counted(claims, "claim"), text.Counted(markets, "market"),
-		evidence.Rules{}.WithDefaults().MaxLuck*float64(markets))
+		evidence.Rules{}.WithDefaults().MaxAdjustedP*float64(markets))
 }
 
 func thresholds(r evidence.Rules) string {
 	return fmt.Sprintf("claimed: adjusted p <= %v on the holdout, with %d trades or more; "+
 		"finalist: deflated Sharpe >= %v on the test part when it was judged, %d trades or more, drawdown <= %.0f %%.",
-		r.MaxLuck, r.HoldoutTrades, r.MinDeflated, r.MinTrades, 100*r.MaxDrawdown)
+		r.MaxAdjustedP, r.HoldoutTrades, r.MinDeflated, r.MinTrades, 100*r.MaxDrawdown)
 }
 
 // leaderPlace reads a cursor: how many rows come before the page.

@@ -394,7 +394,7 @@ func TestNotes_TellTheDesignerOfACollapse(t *testing.T) {
 	}
 }
 
-// The assessment is told of a collapse, and gets files only if there are any.
+// The assessment knows of a collapse, and gets files only if there are any.
 func TestPlan_AssessesWhatThereIs(t *testing.T) {
 	for _, collapsed := range []bool{false, true} {
 		for _, files := range []bool{false, true} {
@@ -442,10 +442,10 @@ func (noRuns) OpenRuns(context.Context) ([]ktrdr.OpenRun, error) { return nil, n
 
 func TestKeeper_WaitsWhileARunIsOpen(t *testing.T) {
 	d := lasting(func(d *diary) { d.run.OldestOpen = 0 })
-	if _, waits, err := NewKeeper(d).Keep(t.Context(), time.Now()); err != nil || !waits {
+	if _, waits, err := NewRunController(d).Advance(t.Context(), time.Now()); err != nil || !waits {
 		t.Errorf("a run is open: waits %v, %v", waits, err)
 	}
-	if _, waits, err := NewKeeper(noRuns{d}).Keep(t.Context(), time.Now()); err != nil || waits {
+	if _, waits, err := NewRunController(noRuns{d}).Advance(t.Context(), time.Now()); err != nil || waits {
 		t.Errorf("no run is open: waits %v, %v", waits, err)
 	}
 }
@@ -455,7 +455,7 @@ func TestKeeper_SettlesAfterAMinute(t *testing.T) {
 	now := time.Now()
 	for paused, settled := range map[time.Duration]bool{time.Minute - 1: false, time.Minute: true} {
 		d := lasting(func(d *diary) { d.run.Planned, d.run.NewestAdded, d.run.OldestOpen = 5, now.Add(-paused), 0 })
-		if _, _, err := NewKeeper(d).Keep(t.Context(), now); err != nil || slices.Contains(d.did, "settle") != settled {
+		if _, _, err := NewRunController(d).Advance(t.Context(), now); err != nil || slices.Contains(d.did, "settle") != settled {
 			t.Errorf("paused for %v: did %q, %v; want it settled: %v", paused, d.did, err, settled)
 		}
 	}
@@ -479,20 +479,20 @@ func (endless) EndRun(context.Context, string) (bool, error) {
 	return false, errors.New("the database is away")
 }
 
-// The keeper names the last generation of a run that it gives up and ends.
+// The controller names the last generation of a run that it gives up and ends.
 func TestKeeper_SaysWhatItDid(t *testing.T) {
 	over := func(d *diary) {
 		d.run.Generations, d.run.Closed = 3, 3
 		d.tallies = []ktrdr.GenerationTally{{Generation: 2, Researches: 8, Failed: 8}}
 	}
 	const why = "all 8 researches of generation 2 failed or were cancelled"
-	givenUp := Kept{Run: "run_a", Did: "given up", Generation: 2, Why: why}
-	did, _, err := NewKeeper(lasting(over)).Keep(t.Context(), time.Now())
-	if want := []Kept{givenUp, {Run: "run_a", Did: "ended", Generation: 2}}; err != nil || !slices.Equal(did, want) {
+	givenUp := RunStep{Run: "run_a", Did: "given up", Generation: 2, Why: why}
+	did, _, err := NewRunController(lasting(over)).Advance(t.Context(), time.Now())
+	if want := []RunStep{givenUp, {Run: "run_a", Did: "ended", Generation: 2}}; err != nil || !slices.Equal(did, want) {
 		t.Errorf("did %+v, %v; want %+v", did, err, want)
 	}
-	did, _, err = NewKeeper(endless{lasting(over)}).Keep(t.Context(), time.Now())
-	if err == nil || !slices.Equal(did, []Kept{givenUp}) {
+	did, _, err = NewRunController(endless{lasting(over)}).Advance(t.Context(), time.Now())
+	if err == nil || !slices.Equal(did, []RunStep{givenUp}) {
 		t.Errorf("did %+v, %v; want it given up and not ended", did, err)
 	}
 }

@@ -116,7 +116,7 @@ type Request struct {
 	StrategyYAML  string    `json:"strategy_yaml,omitempty"` // or its text
 	Model         string    `json:"model,omitempty"`         // that designs and assesses; empty means builtin, which costs nothing
 	TriggerReason string    `json:"trigger_reason,omitempty"`
-	BypassGates   bool      `json:"bypass_gates,omitempty"`         // go on whatever the gates say
+	BypassGates   bool      `json:"bypass_gates,omitempty"`         // continue whatever the gates say
 	Force         bool      `json:"force,omitempty"`                // wait for a turn where there is no room; several always do
 	RefuseUnknown bool      `json:"refuse_unknown,omitempty"`       // refuse a brief of which nothing is understood; else that is a warning
 	Count         int       `json:"count,omitempty" zero:"refused"` // how many; absent means 1, or a generation with until

@@ -5,12 +5,12 @@
 //
 //	IDLE ──▶ DESIGNING ──▶ TRAINING ──gate──▶ BACKTESTING ──gate──▶ ASSESSING ──▶ DONE
 //	                           ▲        │                     │          ▲
-//	            a strategy ────┘        └─────── refused ─────┴──────────┘
+//	            a strategy ────┘        └────── rejected ─────┴──────────┘
 //
 // The Desk turns a request into specs that say everything: goal,
 // seed, what may be remembered, what counts as good enough, and the bars, cut
-// into the part that research may see and the holdout that only the assessment
-// is given.
+// into the part that research may see and the holdout, which only a
+// confirmation reads.
 //
 // The Plan moves a research. It is a function of rows: it reads which children
 // there are and how they ended, and answers what is to be done. So a lost

@@ -17,7 +17,7 @@ type Outcome string
 // The outcomes.
 const (
 	OutcomeCompleted Outcome = "completed"     // it was measured and judged
-	OutcomeRejected  Outcome = "gate_rejected" // a gate refused it, and the assessment says what that teaches
+	OutcomeRejected  Outcome = "gate_rejected" // a gate rejected it, and the assessment says why
 	OutcomeFailed    Outcome = "failed"
 	OutcomeCancelled Outcome = "cancelled"
 )

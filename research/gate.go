@@ -90,12 +90,12 @@ func (g Gates) Validate() error {
 type GateResult struct {
 	Gate     string      `json:"gate"` // training or backtest
 	Passed   bool        `json:"passed"`
-	Bypassed bool        `json:"bypassed,omitempty"` // it was refused and went on all the same
+	Bypassed bool        `json:"bypassed,omitempty"` // it was rejected and continued all the same
 	Reason   string      `json:"reason"`             // passed, bypassed, or why not
 	Reasons  GateReasons `json:"reasons,omitempty"`  // the checks that failed
 }
 
-// bypass lets through what the gate refused, and keeps why.
+// bypass lets through what the gate rejected, and keeps why.
 func (r GateResult) bypass(yes bool) GateResult {
 	if yes && !r.Passed {
 		r.Passed, r.Bypassed, r.Reason = true, true, "bypassed"

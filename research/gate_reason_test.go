@@ -30,7 +30,7 @@ func TestGateReasons_CarryNumbers(t *testing.T) {
 		delete(want, string(r.Code))
 	}
 	if len(want) > 0 {
-		t.Errorf("no reason tells of %v", want)
+		t.Errorf("no reason names %v", want)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 //
 //	fail:training:INJECT_FAILURE  trainings of researches whose brief or strategy name holds the text fail
 //	panic:designing:              every design panics
-//	hang:backtesting:slow         goes on for ever, alive, until it is cancelled
+//	hang:backtesting:slow         runs for ever, alive, until it is cancelled
 //	delay=2s:assessing:           begins two seconds later
 //	panic:confirming:             every look at a holdout panics
 //	memory:training:              takes memory until the process dies of it; set a limit first (ulimit -d)

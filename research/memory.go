@@ -46,7 +46,7 @@ type Past struct {
 	Hypotheses  []HypothesisNote // of these experiments, not tested yet
 }
 
-// mostEarlier is how many experiments of other runs a designer is told of.
+// mostEarlier is how many experiments of other runs a designer gets.
 const mostEarlier = 1000
 
 // mostTexts is how many strategies are told as they were written, the newest.

@@ -59,7 +59,7 @@ func (p *plan) Next(parent ktrdr.Operation, children []ktrdr.Operation, why ktrd
 			return r.unfinished(child, why)
 		}
 		d, err := stage.next(child)
-		if err != nil { // what the child ended with cannot be gone on with
+		if err != nil { // the result of the child cannot be used
 			return r.fail(child, ktrdr.CodeOf(err), err)
 		}
 		return d, nil

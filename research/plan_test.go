@@ -70,7 +70,7 @@ func TestPlan_GivenStrategyIsNotDesigned(t *testing.T) {
 // What a child's end does to the research, in every phase.
 func TestPlan_EndsOfChildren(t *testing.T) {
 	type want struct {
-		status  ktrdr.Status // RUNNING: it goes on
+		status  ktrdr.Status // RUNNING: it continues
 		outcome Outcome
 		last    ktrdr.CheckpointType
 	}
@@ -111,7 +111,7 @@ func TestPlan_EndsOfChildren(t *testing.T) {
 				if w.status == ktrdr.Running {
 					next, state := tr.newest(), tr.state()
 					if next.ID == first.ID || next.Type != typ || string(next.Spec) != string(first.Spec) || *state.child() != next.ID {
-						t.Errorf("goes on with %+v, want a new child of the same spec", next)
+						t.Errorf("continues with %+v, want a new child of the same spec", next)
 					}
 					for attempt := 2; attempt < mostAttempts; attempt++ {
 						tr.die(x.status, x.code, "bad luck again")
@@ -176,7 +176,7 @@ func TestPlan_ResumeAdoptsTheChild(t *testing.T) {
 			tr := reach(t, someSpec(t), typ)
 			tr.complete(nil)
 			if d := tr.ask(ktrdr.WhyResumed); len(d.Create) != 1 && d.Finish == nil {
-				t.Errorf("%+v, want it to go on", d)
+				t.Errorf("%+v, want it to continue", d)
 			}
 		})
 	}

@@ -134,7 +134,7 @@ func (d *Desk) estimate(ctx context.Context, p *Preview, c checkedRequest, marke
 		p.TrialsAfter = evidence.OpenEndedTrials(p.Trials, p.Count, 0)
 	}
 	p.LuckBeforeZ, p.LuckAfterZ = evidence.BestByLuck(p.Trials), evidence.BestByLuck(p.TrialsAfter)
-	p.NeededP = d.cfg.Rules.WithDefaults().MaxLuck / float64(evidence.LookCost(p.Looks))
+	p.NeededP = d.cfg.Rules.WithDefaults().MaxAdjustedP / float64(evidence.LookFactor(p.Looks))
 	if d.cfg.History == nil {
 		return nil
 	}

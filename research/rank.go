@@ -21,7 +21,7 @@ type Ranked struct {
 const (
 	groupClaimed = iota // by adjusted p
 	groupJudged         // earned on the test part and was judged: by Deflated
-	groupEarned         // earned, but a gate refused it or it has no z-values: by Sharpe
+	groupEarned         // earned, but a gate rejected it or it has no z-values: by Sharpe
 	groupLost           // did not earn: by Sharpe
 	groupUnknown        // has no figures
 )

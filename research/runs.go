@@ -12,7 +12,7 @@ import (
 
 const maxLasting = 7 * 24 * time.Hour
 
-// RunStore is what a Keeper needs of the engine.
+// RunStore is what a RunController needs of the engine.
 type RunStore interface {
 	OpenRuns(ctx context.Context) ([]ktrdr.OpenRun, error)
 	CancelBatch(ctx context.Context, run string) (more bool, err error)
@@ -28,7 +28,7 @@ type RunStore interface {
 	Market(ctx context.Context, id string) (ktrdr.Market, error)
 }
 
-// Keeper moves runs.
+// RunController starts, confirms and ends the generations of runs.
 //
 //	generation ends ──close──▶ its best finalist is confirmed, the next may start
 //	all closed ──────until────▶ the next generation is created
@@ -36,31 +36,31 @@ type RunStore interface {
 //	cancelled ──batches──▶ nothing is open ──▶ the run ends
 //
 // It remembers nothing. What is due it reads from the rows; every step is one
-// conditional transaction. So any number of backends may keep the same runs, and
-// each step happens once, whatever dies between two of them.
-type Keeper struct{ store RunStore }
+// conditional transaction. So any number of backends may control the same runs,
+// and each step happens once, whatever dies between two of them.
+type RunController struct{ store RunStore }
 
-// NewKeeper makes a Keeper.
-func NewKeeper(s RunStore) *Keeper { return &Keeper{s} }
+// NewRunController makes a RunController.
+func NewRunController(s RunStore) *RunController { return &RunController{s} }
 
-// Kept is one thing that a Keeper did.
-type Kept struct {
+// RunStep is one thing that a RunController did.
+type RunStep struct {
 	Run        string
 	Did        string // closed, confirming, started, given up, ended
 	Generation int
 	Why        string // a finalist could not be confirmed; else empty
 }
 
-// Keep does what is due now for every open run. waits says that time alone may
-// make more due. One run's error keeps no other run from going on.
-func (k *Keeper) Keep(ctx context.Context, now time.Time) (did []Kept, waits bool, err error) {
+// Advance does what is due now for every open run. waits says that time alone may
+// make more due. One run's error stops no other run.
+func (k *RunController) Advance(ctx context.Context, now time.Time) (did []RunStep, waits bool, err error) {
 	runs, err := k.store.OpenRuns(ctx)
 	if err != nil {
 		return nil, true, err
 	}
 	var errs []error
 	for i := range runs {
-		done, err := k.keep(ctx, &runs[i], now)
+		done, err := k.advance(ctx, &runs[i], now)
 		did = append(did, done...)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("run %s: %w", runs[i].ID, err))
@@ -72,7 +72,7 @@ func (k *Keeper) Keep(ctx context.Context, now time.Time) (did []Kept, waits boo
 // creationTakes is how long the creation of a run may pause before it counts as ended.
 const creationTakes = time.Minute
 
-func (k *Keeper) keep(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([]Kept, error) {
+func (k *RunController) advance(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([]RunStep, error) {
 	switch {
 	case run.State == ktrdr.RunCancelled:
 		return k.cancel(ctx, run)
@@ -87,7 +87,7 @@ func (k *Keeper) keep(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([
 	return k.close(ctx, run, now)
 }
 
-func (k *Keeper) cancel(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) {
+func (k *RunController) cancel(ctx context.Context, run *ktrdr.OpenRun) ([]RunStep, error) {
 	for more := run.OldestOpen >= 0; more; {
 		var err error
 		if more, err = k.store.CancelBatch(ctx, run.ID); err != nil {
@@ -97,8 +97,8 @@ func (k *Keeper) cancel(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error)
 	return k.end(ctx, run)
 }
 
-// close closes ended generations, and goes on with the run when all are closed.
-func (k *Keeper) close(ctx context.Context, run *ktrdr.OpenRun, now time.Time) (did []Kept, err error) {
+// close closes ended generations. When all are closed it starts the next, or ends the run.
+func (k *RunController) close(ctx context.Context, run *ktrdr.OpenRun, now time.Time) (did []RunStep, err error) {
 	for run.Closed < run.Generations && (run.OldestOpen < 0 || run.OldestOpen > run.Closed) {
 		if run.Closed+1 == run.Generations && run.Created < run.Planned {
 			return did, nil // more of it is being created
@@ -107,9 +107,9 @@ func (k *Keeper) close(ctx context.Context, run *ktrdr.OpenRun, now time.Time) (
 		if err != nil || !changed {
 			return did, err
 		}
-		did = append(did, Kept{Run: run.ID, Did: "closed", Generation: run.Closed, Why: why})
+		did = append(did, RunStep{Run: run.ID, Did: "closed", Generation: run.Closed, Why: why})
 		if confirming {
-			did = append(did, Kept{Run: run.ID, Did: "confirming", Generation: run.Closed})
+			did = append(did, RunStep{Run: run.ID, Did: "confirming", Generation: run.Closed})
 			run.OldestOpen = run.Closed
 		}
 		run.Closed++
@@ -117,11 +117,11 @@ func (k *Keeper) close(ctx context.Context, run *ktrdr.OpenRun, now time.Time) (
 	if run.Closed < run.Generations || run.OldestOpen >= 0 || run.Created < run.Planned {
 		return did, nil
 	}
-	more, err := k.goOn(ctx, run, now)
+	more, err := k.nextGeneration(ctx, run, now)
 	return append(did, more...), err
 }
 
-func (k *Keeper) closeOne(ctx context.Context, run string, generation int) (why string, confirming, changed bool, err error) {
+func (k *RunController) closeOne(ctx context.Context, run string, generation int) (why string, confirming, changed bool, err error) {
 	best, err := k.store.Finalist(ctx, run, generation)
 	if err != nil {
 		return "", false, false, err
@@ -156,7 +156,7 @@ func (u *unconfirmed) Error() string {
 // confirmation makes the operation that confirms a finalist. The holdout of a
 // market may have moved since the research was created, by a merge: bars before
 // its start now are no holdout any more.
-func (k *Keeper) confirmation(ctx context.Context, best *ktrdr.Operation) (ktrdr.NewOperation, error) {
+func (k *RunController) confirmation(ctx context.Context, best *ktrdr.Operation) (ktrdr.NewOperation, error) {
 	var from time.Time
 	spec, err := ktrdr.ParseSpec[Spec](best.Spec)
 	if err != nil {
@@ -180,7 +180,7 @@ func (k *Keeper) confirmation(ctx context.Context, best *ktrdr.Operation) (ktrdr
 	return op, nil
 }
 
-func (k *Keeper) goOn(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([]Kept, error) {
+func (k *RunController) nextGeneration(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([]RunStep, error) {
 	if run.Until.IsZero() || !now.Before(run.Until) {
 		return k.end(ctx, run)
 	}
@@ -194,7 +194,7 @@ func (k *Keeper) goOn(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([
 			return nil, err
 		}
 		ended, err := k.end(ctx, run)
-		return append([]Kept{{Run: run.ID, Did: "given up", Generation: run.Generations - 1, Why: why}}, ended...), err
+		return append([]RunStep{{Run: run.ID, Did: "given up", Generation: run.Generations - 1, Why: why}}, ended...), err
 	}
 	if paused, err := k.store.Paused(ctx); err != nil || paused {
 		return nil, err
@@ -202,12 +202,12 @@ func (k *Keeper) goOn(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([
 	return k.start(ctx, run)
 }
 
-func (k *Keeper) end(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) {
+func (k *RunController) end(ctx context.Context, run *ktrdr.OpenRun) ([]RunStep, error) {
 	changed, err := k.store.EndRun(ctx, run.ID)
 	if err != nil || !changed {
 		return nil, err
 	}
-	return []Kept{{Run: run.ID, Did: "ended", Generation: run.Generations - 1}}, nil
+	return []RunStep{{Run: run.ID, Did: "ended", Generation: run.Generations - 1}}, nil
 }
 
 // enoughFailures is how many failures, and nothing else, in one generation end a run.
@@ -228,7 +228,7 @@ func onlyFailures(t []ktrdr.GenerationTally) string {
 }
 
 // start creates the next generation once, with a key for each research.
-func (k *Keeper) start(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) {
+func (k *RunController) start(ctx context.Context, run *ktrdr.OpenRun) ([]RunStep, error) {
 	page, err := k.store.List(ctx, ktrdr.OperationQuery{Run: run.ID, Limit: 1})
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func (k *Keeper) start(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) 
 	if _, err := k.store.SubmitAll(ctx, ops, keys); err != nil {
 		return nil, fmt.Errorf("generation %d: %w", run.Generations, err)
 	}
-	return []Kept{{Run: run.ID, Did: "started", Generation: run.Generations}}, nil
+	return []RunStep{{Run: run.ID, Did: "started", Generation: run.Generations}}, nil
 }
 
 func (s Spec) generation(run *ktrdr.OpenRun) ([]ktrdr.NewOperation, []ktrdr.IdempotencyKey, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/evidence"
 )
 
-// diary is a store of one run in memory. It notes what a Keeper asks for.
+// diary is a store of one run in memory. It notes what a RunController asks for.
 type diary struct {
 	run      ktrdr.OpenRun
 	finalist *ktrdr.Operation
@@ -132,7 +132,7 @@ func TestKeeper_DoesWhatIsDue(t *testing.T) {
 			spec := someSpec(t)
 			spec.Size, spec.RunPosition, spec.Until = 2, RunPosition{"run_a", 0, 0}, d.run.Until
 			d.first.Spec, _ = encode(spec)
-			if _, _, err := NewKeeper(d).Keep(t.Context(), time.Now()); err != nil {
+			if _, _, err := NewRunController(d).Advance(t.Context(), time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(d.did, c.want) {
@@ -162,7 +162,7 @@ func TestKeeper_ConfirmsTheFinalistOfAGeneration(t *testing.T) {
 	spec, _ := spanned(t)
 	spec.HoldoutFrom = day(100)
 	d := lasting(func(d *diary) { d.run.Until, d.finalist = time.Time{}, finalist(t, spec) })
-	did, _, err := NewKeeper(d).Keep(t.Context(), time.Now())
+	did, _, err := NewRunController(d).Advance(t.Context(), time.Now())
 	if err != nil || !slices.Equal(d.did, []string{"close 0"}) {
 		t.Fatalf("did %q (%v), %v: want it to wait for the confirmation", d.did, did, err)
 	}
@@ -187,7 +187,7 @@ func TestKeeper_DoesNotConfirmWhatNamesNoMarket(t *testing.T) {
 	spec, _ := spanned(t)
 	spec.Markets = nil // an earlier version created it
 	d := lasting(func(d *diary) { d.run.Until, d.finalist = time.Time{}, finalist(t, spec) })
-	if _, _, err := NewKeeper(d).Keep(t.Context(), time.Now()); err != nil || d.confirmed != nil ||
+	if _, _, err := NewRunController(d).Advance(t.Context(), time.Now()); err != nil || d.confirmed != nil ||
 		!slices.Equal(d.did, []string{"close 0", "end"}) {
 		t.Errorf("did %q with %+v, %v", d.did, d.confirmed, err)
 	}
@@ -199,7 +199,7 @@ func TestKeeper_ClosesWithoutALookWhatCannotBeConfirmed(t *testing.T) {
 		d.run.Until = time.Time{}
 		d.finalist = &ktrdr.Operation{ID: "op_agent_research_1", Spec: json.RawMessage(`{}`)}
 	})
-	did, _, err := NewKeeper(d).Keep(t.Context(), time.Now())
+	did, _, err := NewRunController(d).Advance(t.Context(), time.Now())
 	if err != nil || d.confirmed != nil || !slices.Equal(d.did, []string{"close 0", "end"}) ||
 		!strings.Contains(did[0].Why, "op_agent_research_1") {
 		t.Errorf("did %q, said %+v, %v", d.did, did, err)
@@ -220,7 +220,7 @@ func TestKeeper_ConfirmsOnlyOnBarsThatAreHoldoutNow(t *testing.T) {
 		"after it":            {day(120), time.Time{}},
 	} {
 		d := lasting(func(d *diary) { d.run.Until, d.finalist, d.holdout = time.Time{}, finalist(t, spec), c.now })
-		if _, _, err := NewKeeper(d).Keep(t.Context(), time.Now()); err != nil || (d.confirmed == nil) != c.want.IsZero() {
+		if _, _, err := NewRunController(d).Advance(t.Context(), time.Now()); err != nil || (d.confirmed == nil) != c.want.IsZero() {
 			t.Errorf("%s: confirms with %+v, %v", name, d.confirmed, err)
 			continue
 		}
@@ -236,7 +236,7 @@ func TestKeeper_ConfirmsOnlyOnBarsThatAreHoldoutNow(t *testing.T) {
 func TestKeeper_TriesAgainWhenTheStoreIsAway(t *testing.T) {
 	d := lasting(func(*diary) {})
 	d.fails = errors.New("the store is away")
-	if _, waits, err := NewKeeper(d).Keep(t.Context(), time.Now()); err == nil || !waits {
+	if _, waits, err := NewRunController(d).Advance(t.Context(), time.Now()); err == nil || !waits {
 		t.Errorf("waits %v, %v, want it to be tried again", waits, err)
 	}
 }

@@ -194,7 +194,7 @@ type AssessedLines struct {
 	Test     *evidence.Sketch `json:"test,omitempty"`
 }
 
-// Hypothesis is something to find out. It never tells of the holdout.
+// Hypothesis is something to find out. It never describes the holdout.
 type Hypothesis struct {
 	Text      string `json:"text"`
 	Rationale string `json:"rationale"`

@@ -202,7 +202,7 @@ var errPanicked = errors.New("the call panicked")
 
 // Do calls fn if every breaker allows it, and tells each how it ended. When one
 // refuses, those before it count no call. A panic counts as a
-// failure and goes on.
+// failure and is not recovered.
 func Do(ctx context.Context, breakers []*Breaker, fn func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return &Error{Kind: KindCancelled, Err: context.Cause(ctx)}

@@ -49,7 +49,7 @@ type LevelChange struct {
 const maxHistory = 100
 
 // Degradation sheds what the system can do without while parts of it are ill,
-// so that the rest goes on. Code that offers a feature asks Allows first.
+// so that the rest still works. Code that offers a feature asks Allows first.
 //
 // It needs no goroutine: a better level is taken at the next question or report.
 type Degradation struct {

@@ -144,7 +144,7 @@ type HumanDecision struct {
 // Decided is a breaker as a person's decision left it.
 type Decided struct {
 	ktrdr.Breaker
-	// InTheWay names the others that the same calls pass and that are not
-	// closed: a provider's, the cluster of its host, and the other way round.
-	InTheWay []string `json:"in_the_way,omitempty"`
+	// AlsoBlocking names the other breakers of the same calls that are not closed:
+	// of a provider the cluster of its host, and of a cluster its providers.
+	AlsoBlocking []string `json:"also_blocking,omitempty"`
 }

@@ -162,7 +162,7 @@ func TestReset_IsTakenOnWhatAnotherBackendLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		// two has not heard of it, and learns it by the conflict.
-		_, err := two.Reset(t.Context(), "provider:x", "bob", "go on")
+		_, err := two.Reset(t.Context(), "provider:x", "bob", "resume")
 		wantCode(t, err, ktrdr.CodeConflict)
 		if err == nil || !strings.Contains(err.Error(), "forced OPEN by ann") {
 			t.Errorf("err = %v, want what ann did", err)

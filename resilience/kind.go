@@ -23,7 +23,7 @@ type ErrorKind string
 // The kinds.
 const (
 	KindRateLimited ErrorKind = "rate_limited" // too many calls of ours
-	KindOverloaded  ErrorKind = "overloaded"   // too many calls of everybody
+	KindOverloaded  ErrorKind = "overloaded"   // too many calls of all clients
 	KindTimeout     ErrorKind = "timeout"      // no answer in time
 	KindUnreachable ErrorKind = "unreachable"  // not connected, or cut off within the answer
 	KindServer      ErrorKind = "server"       // 5xx

@@ -78,7 +78,7 @@ func (b *Breaker) takeRight(ctx context.Context, number uint64) error {
 	return refused
 }
 
-// enter goes on with a probe that the store has allowed, unless another backend
+// enter begins a probe that the store has allowed, unless another backend
 // has found out meanwhile that it is too early.
 func (b *Breaker) enter(number uint64, right ktrdr.Probe) error {
 	b.mu.Lock()

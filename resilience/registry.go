@@ -20,8 +20,8 @@ type Store = ktrdr.Breakers
 
 // RegistryConfig is what a registry is made of.
 type RegistryConfig struct {
-	// Enabled is CIRCUIT_BREAKER_ENABLED. Breakers that are not let every call
-	// through and go on counting.
+	// Enabled is CIRCUIT_BREAKER_ENABLED. Disabled breakers let every call
+	// through and still count.
 	Enabled bool
 	Default BreakerConfig
 	Scopes  map[ktrdr.BreakerScope]BreakerConfig // what is zero in them comes from Default

@@ -164,8 +164,8 @@ func interrupted(ctx context.Context, err error) error {
 	return &Error{Kind: kind, Err: fmt.Errorf("%w, before another try after: %w", context.Cause(ctx), err)}
 }
 
-// RetryBudget keeps retries a small part of all calls: when something is down
-// for everybody, tries again of everybody would keep it down. It counts over a
+// RetryBudget keeps retries a small part of all calls: when a server is down
+// for all clients, the retries of all would keep it down. It counts over a
 // rolling window, of which the oldest tenth falls out at a time. The zero value is
 // ready, a nil one allows everything, and all methods may be called at once.
 type RetryBudget struct {

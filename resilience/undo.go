@@ -40,7 +40,7 @@ func (u *Undo) Did(name string, undo func(context.Context) error) {
 	u.steps = append(u.steps, step{name, undo})
 }
 
-// Rollback takes everything back, the last thing first, and goes on after a
+// Rollback takes everything back, the last thing first, and continues after a
 // step that cannot. It does so also when ctx has ended: that is often why it is
 // called. It returns cause, or a *CompoundError of cause and what could not be
 // taken back. A second Rollback has nothing left to do.
@@ -92,7 +92,7 @@ func (e *CompoundError) Error() string {
 }
 
 // Unwrap makes the whole a chain, cause first, as a stored failure shows it:
-// errors.Unwrap does not go on into a list.
+// errors.Unwrap does not enter a list.
 func (e *CompoundError) Unwrap() error {
 	all := e.Left
 	if e.Cause != nil {

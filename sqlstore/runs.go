@@ -340,8 +340,8 @@ func (s *Store) SettleRun(ctx context.Context, id string) error {
 	})
 }
 
-// RunToTell implements ktrdr.Runs.
-func (s *Store) RunToTell(ctx context.Context, lease time.Duration) (*ktrdr.Run, error) {
+// NextUndelivered implements ktrdr.Runs.
+func (s *Store) NextUndelivered(ctx context.Context, lease time.Duration) (*ktrdr.Run, error) {
 	due, err := readRow(ctx, s, scanValue[int64], selectUntold) // looking costs no transaction
 	if err != nil || due == 0 {
 		return nil, err
@@ -355,8 +355,8 @@ func (s *Store) RunToTell(ctx context.Context, lease time.Duration) (*ktrdr.Run,
 	})
 }
 
-// RunTold implements ktrdr.Runs.
-func (s *Store) RunTold(ctx context.Context, id string) error {
+// MarkDelivered implements ktrdr.Runs.
+func (s *Store) MarkDelivered(ctx context.Context, id string) error {
 	_, err := s.exec(ctx, markTold, id)
 	return err
 }

@@ -379,7 +379,7 @@ var runEnds = map[string]func(*lab){
 	"AnEndedRunIsToldByOneWhoHasTheLease": func(l *lab) {
 		next := func(lease time.Duration) string {
 			l.Helper()
-			run, err := l.RunToTell(l.ctx(), lease)
+			run, err := l.NextUndelivered(l.ctx(), lease)
 			l.must(err)
 			if run == nil {
 				return ""
@@ -400,13 +400,13 @@ var runEnds = map[string]func(*lab){
 		same(l, "while the first is told", next(time.Microsecond), "t")
 		l.eventually("the lease is over", func() bool { return next(time.Hour) == "t" })
 		same(l, "while both are told", next(time.Hour), "")
-		l.must(l.RunTold(l.ctx(), "t"))
+		l.must(l.MarkDelivered(l.ctx(), "t"))
 		told := l.run("t").ToldAt
 		if told.IsZero() || !l.run("s").ToldAt.IsZero() {
 			l.Errorf("t was told at %v and s at %v", told, l.run("s").ToldAt)
 		}
 		l.createAfter(ktrdr.Operation{CreatedAt: told}, ktrdr.NewOperation{}) // the clock of the store goes on
-		l.must(l.RunTold(l.ctx(), "t"))
+		l.must(l.MarkDelivered(l.ctx(), "t"))
 		same(l, "told again", l.run("t").ToldAt, told)
 	},
 
@@ -422,7 +422,7 @@ var runEnds = map[string]func(*lab){
 		var told [n]atomic.Int64
 		each(many, many, func(int) {
 			for range n {
-				run, err := l.RunToTell(l.ctx(), time.Hour)
+				run, err := l.NextUndelivered(l.ctx(), time.Hour)
 				if err != nil {
 					l.Error(err)
 				}

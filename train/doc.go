@@ -16,8 +16,8 @@
 //     before it) is left out. What is fitted (normalisation, class weights) is
 //     fitted on training samples. CheckLookahead and CheckSignals hold any
 //     preparation and any predictor to that, ours included.
-//   - A run may be stopped between any two batches and go on elsewhere, from
-//     what MarshalBinary wrote, to the same bits.
+//   - A run may be stopped between any two batches and resumed elsewhere, from
+//     what MarshalBinary wrote, with the same bits.
 //   - The figures of a model come from the test part alone, and come with what
 //     a model that learned nothing would have reached.
 package train
@@ -27,7 +27,7 @@ import "github.com/ktrdr/ktrdr/neural"
 // Numerics is the version of the arithmetic of this package and of those that
 // make its samples: how indicators, memberships and labels are computed, how
 // samples are chosen, weighed, ordered and judged. A model or a run of another
-// version would go on with other bits, and is refused.
+// version would continue with other bits, and is refused.
 const Numerics = "train/2"
 
 // versions are the versions of all the arithmetic that a run depends on.

@@ -59,7 +59,7 @@ func runUninterrupted(t *testing.T, l lab) uninterrupted {
 	return w
 }
 
-// begin starts the run again, and resume goes on with it from its stored form.
+// begin starts the run again, and resume continues it from its stored form.
 func (w uninterrupted) begin(t *testing.T, k neural.Kernel) *train.Run {
 	t.Helper()
 	r, err := train.Start(w.ds, w.s, 11, k)
@@ -76,7 +76,7 @@ func (w uninterrupted) resume(t *testing.T, r *train.Run, k neural.Kernel) *trai
 		t.Fatal(err)
 	}
 	if r.Kernel().Name() != k.Name() {
-		t.Fatalf("the run goes on with %s, want %s", r.Kernel().Name(), k.Name())
+		t.Fatalf("the run resumes with %s, want %s", r.Kernel().Name(), k.Name())
 	}
 	return r
 }
@@ -94,7 +94,7 @@ func (w uninterrupted) differs(t *testing.T, r *train.Run) string {
 }
 
 // TestRun_ResumedEqualsUninterrupted stops runs between any two batches,
-// several times, stores them, goes on with any fast kernel of the class, and
+// several times, stores them, resumes with any fast kernel of the class, and
 // demands the same bits: of the stored state, of the metrics and of the model.
 func TestRun_ResumedEqualsUninterrupted(t *testing.T) {
 	for name, l := range kinds {
@@ -149,7 +149,7 @@ func TestRestore_GoesOnInTheClassOfTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := resumed.Kernel().Class(), portable.Class(); got != want {
-		t.Errorf("a run of class %s goes on in class %s", want, got)
+		t.Errorf("a run of class %s resumes in class %s", want, got)
 	}
 	carry(t, r, -1)
 	carry(t, resumed, -1)

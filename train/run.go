@@ -135,7 +135,7 @@ func (r *Run) batches() int {
 // Epoch carries the run to the end of its next epoch, or of the one in which it was
 // stopped. tick, if not nil, is called after every batch and should be quick. When ctx
 // ends, Epoch returns its cause between two batches: the run may be stored there, and
-// go on with another call. Any other error names epoch and batch, and ends the run.
+// resumed with another call. Any other error names epoch and batch, and ends the run.
 func (r *Run) Epoch(ctx context.Context, tick func(Progress)) error {
 	if r.Done() {
 		return errors.New("the training is done: no epoch is left")

@@ -49,9 +49,9 @@ func (r *Run) MarshalBinary() ([]byte, error) {
 	return w.finish(), nil
 }
 
-// Restore goes on with a run that MarshalBinary wrote, of the same dataset,
+// Restore resumes a run that MarshalBinary wrote, of the same dataset,
 // strategy and seed; anything else is refused with the reason. A run that was
-// begun with kernels of another class than k goes on with one of its own class,
+// begun with kernels of another class than k resumes with one of its own class,
 // where this machine has one. It can return ErrCorrupt.
 func Restore(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel, b []byte) (*Run, error) {
 	src := newSource(b)
@@ -62,8 +62,8 @@ func Restore(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel, b 
 	}
 	if version != versions() {
 		return nil,
-			fmt.Errorf("the training was begun with the arithmetic %q, and this program has %q: start it again, or go on with the program that "+
-				"began it", version, versions())
+			fmt.Errorf("the training was begun with the arithmetic %q, and this program has %q: start it again, or resume it with the program "+
+				"that began it", version, versions())
 	}
 	if class != k.Class() {
 		var err error

@@ -42,8 +42,8 @@ const startAgainAfter = 5 * time.Second
 //	           │      └─ progress, checkpoints, blobs ─▶ engine
 //	           └─ the end of the claim, or the loss of the child ─▶ engine
 //
-// The claim stays the job's: its slot is taken, its heartbeats go on, and what
-// ends it is written by the backend.
+// The claim stays the job's: its slot is taken, its heartbeats continue, and the
+// backend writes its end.
 func (j *job) runInChild(ctx context.Context) *entry {
 	if c, ok := j.w.cfg.Runners[j.task.Type].(Concluder); ok {
 		result, err := j.call(ctx, runnerFunc(c.Concluded), j.newTask(nil))

@@ -27,7 +27,7 @@ func (w *Worker) deliver(ctx context.Context, e *entry) (acknowledged bool, err 
 			case stale, refused:
 				return false, err
 			case away:
-				w.outOfTouch(ctx, at, err)
+				w.connectionLost(ctx, at, err)
 			case later:
 				w.log.Warn("backend cannot take a write now", "op", e.claim().op, "epoch", e.claim().epoch, "kind", e.kind(), "err", err)
 			}
@@ -115,7 +115,7 @@ func (w *Worker) drain(ctx context.Context) (postponed bool) {
 }
 
 // deliverSpooled sends one entry and forgets it once it is settled.
-func (w *Worker) deliverSpooled(ctx context.Context, s *spool, x *spooled, at touch) verdict {
+func (w *Worker) deliverSpooled(ctx context.Context, s *spool, x *spooled, at linkState) verdict {
 	log := w.log.With("op", x.claim.op, "epoch", x.claim.epoch, "kind", x.kind)
 	e, err := s.read(x)
 	if _, unreadable := errors.AsType[syscall.Errno](err); unreadable && !errors.Is(err, fs.ErrNotExist) {
@@ -137,14 +137,14 @@ func (w *Worker) deliverSpooled(ctx context.Context, s *spool, x *spooled, at to
 		log.Info("spooled write delivered")
 	case away:
 		s.unmark(x)
-		w.outOfTouch(ctx, at, err)
+		w.connectionLost(ctx, at, err)
 	case later:
 		s.unmark(x)
 		log.Warn("backend cannot take a spooled write now", "err", err)
 	case stale:
 		s.drop(x.claim)
 		if j := w.job(x.claim); j != nil {
-			j.lose()
+			j.dropClaim()
 		} else {
 			w.count(func(s *Stats) { s.Lost++ })
 		}

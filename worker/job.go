@@ -38,16 +38,16 @@ type job struct {
 	progress latest
 	saves    saves
 
-	mu   sync.Mutex
-	fate fate
+	mu    sync.Mutex
+	state claimState
 }
 
-// fate is how far a job's claim is: once it is ending only the answer to that
-// decides, and once it is lost nothing is written.
-type fate int
+// claimState of a job: once it is ending only the backend's answer to that decides.
+// Once it is lost nothing is written.
+type claimState int
 
 const (
-	alive fate = iota
+	alive claimState = iota
 	ending
 	lost
 )
@@ -71,32 +71,32 @@ func (j *job) close() {
 	j.endWrites()
 }
 
-// become moves the fate on and says whether it did.
-func (j *job) become(f fate) bool {
+// setState ends the state alive and says whether it did.
+func (j *job) setState(f claimState) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.fate != alive {
+	if j.state != alive {
 		return false
 	}
-	j.fate = f
+	j.state = f
 	return true
 }
 
 func (j *job) isLost() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.fate == lost
+	return j.state == lost
 }
 
-// wanted says whether the claim is still reported.
-func (j *job) wanted() bool { return !j.isLost() }
+// reported says whether heartbeats still name the claim.
+func (j *job) reported() bool { return !j.isLost() }
 
-// undisturbed says whether an order about the claim would be news. For a claim whose
-// end is being delivered it is not: the backend's answer to that decides.
-func (j *job) undisturbed() bool {
+// acceptsOrders is false after a cancel, and for a claim whose end is being delivered:
+// the backend's answer to that decides.
+func (j *job) acceptsOrders() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.fate == alive && !j.asked.Load()
+	return j.state == alive && !j.asked.Load()
 }
 
 func (j *job) askToStop() {
@@ -106,9 +106,9 @@ func (j *job) askToStop() {
 	}
 }
 
-// lose ends the job without another write.
-func (j *job) lose() {
-	if !j.become(lost) {
+// dropClaim ends the job without another write.
+func (j *job) dropClaim() {
+	if !j.setState(lost) {
 		return
 	}
 	j.log.Warn("claim is lost; dropping the operation")
@@ -131,7 +131,7 @@ func (j *job) run(ctx context.Context) {
 		result, err := j.execute(ctx)
 		end = j.conclude(ctx, result, err)
 	}
-	if !j.become(ending) {
+	if !j.setState(ending) {
 		j.w.count(func(s *Stats) { s.Lost++ })
 		return
 	}

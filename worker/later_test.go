@@ -15,7 +15,7 @@ import (
 )
 
 // hesitant saves and asks for time when it runs for the first time, and
-// answers with where it went on from when it runs again.
+// answers with the step that it resumed from when it runs again.
 func hesitant(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
 	if t.Checkpoint != nil {
 		return t.Checkpoint.State, nil

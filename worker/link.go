@@ -43,23 +43,23 @@ func judge(err error) verdict {
 	return refused
 }
 
-// link is what the worker knows of its backend: in touch with it, or not.
+// link is what the worker knows of its backend: connected, or not.
 type link struct {
 	mu sync.Mutex
-	at touch
+	at linkState
 }
 
-// touch is the link at one moment.
-type touch struct {
+// linkState is the link at one moment.
+type linkState struct {
 	up     bool
 	life   int           // counts registrations: a late failure of an old one must not end a new one
 	every  time.Duration // between heartbeats, as the backend asked
 	turned chan struct{} // closed at the next change
 }
 
-func newLink() *link { return &link{at: touch{turned: make(chan struct{})}} }
+func newLink() *link { return &link{at: linkState{turned: make(chan struct{})}} }
 
-func (l *link) state() touch {
+func (l *link) state() linkState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at
@@ -70,12 +70,12 @@ func (l *link) raise(every time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	close(l.at.turned)
-	l.at = touch{up: true, life: l.at.life + 1, every: every, turned: make(chan struct{})}
+	l.at = linkState{up: true, life: l.at.life + 1, every: every, turned: make(chan struct{})}
 }
 
 // drop ends the registration that was seen, if it is still the current one,
 // and says whether it was.
-func (l *link) drop(seen touch) bool {
+func (l *link) drop(seen linkState) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.at.up || l.at.life != seen.life {
@@ -87,7 +87,7 @@ func (l *link) drop(seen touch) bool {
 }
 
 // await waits until the worker is registered; false means that ctx ended.
-func (l *link) await(ctx context.Context) (touch, bool) {
+func (l *link) await(ctx context.Context) (linkState, bool) {
 	for {
 		at := l.state()
 		if ctx.Err() != nil || at.up {

@@ -32,7 +32,7 @@ func (c *Checkpoint) Open(ctx context.Context, name string) (io.ReadCloser, erro
 
 // load brings the checkpoint to start from. One whose blobs are missing or do
 // not match their hashes is skipped, and the one before it is used. While the
-// backend is away it waits: there is nothing to go on with.
+// backend is away it waits: without it no work is possible.
 func (j *job) load(ctx context.Context) (*Checkpoint, error) {
 	from := j.task.Checkpoint
 	for try := 0; from != nil; {
@@ -56,7 +56,7 @@ func (j *job) load(ctx context.Context) (*Checkpoint, error) {
 			}
 			try++
 		case stale:
-			j.lose()
+			j.dropClaim()
 			return nil, ktrdr.ErrLost
 		default:
 			return nil, fmt.Errorf("checkpoint %s: %w", from.ID, err)

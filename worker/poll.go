@@ -35,7 +35,7 @@ func (w *Worker) poll(ctx, life context.Context) {
 			continue
 		case err != nil:
 			unsure = unsure || asked
-			if !w.outOfTouch(ctx, at, err) {
+			if !w.connectionLost(ctx, at, err) {
 				idle++
 				retries(longestDelay).Wait(ctx, idle)
 			}
@@ -44,7 +44,7 @@ func (w *Worker) poll(ctx, life context.Context) {
 			key, unsure = rand.Text(), false
 			w.start(life, *reply.Task)
 		}
-		w.obey(reply.Orders)
+		w.applyOrders(reply.Orders)
 		// Orders leave nothing to wait for: there may be work beside them, and the
 		// next poll does not name their claims again, obeyed or ended as they are.
 		if reply.Task == nil && reply.Empty() && time.Since(began) < firstDelay {
@@ -70,7 +70,7 @@ func (w *Worker) claim(ctx context.Context, key string) (reply ktrdr.ClaimReply,
 	if free > 0 || backoff.Sleep(call, listenAfter) {
 		reply, err = w.backend.Claim(call, ktrdr.ClaimRequest{
 			Worker: w.cfg.ID, Key: key, Types: w.types, Free: free,
-			Running: w.claims((*job).undisturbed), Wait: pollWait.Seconds(),
+			Running: w.claims((*job).acceptsOrders), Wait: pollWait.Seconds(),
 		})
 	}
 	if free == 0 && reply.Task == nil && errors.Is(call.Err(), context.Canceled) && ctx.Err() == nil {

@@ -97,13 +97,13 @@ func (j *job) sendProgress() (spooled bool) {
 		case accepted:
 			return false
 		case stale:
-			j.lose()
+			j.dropClaim()
 			return false
 		case refused:
 			j.log.Warn("backend refuses progress", "err", err)
 			return false
 		case away:
-			w.outOfTouch(j.writes, at, err)
+			w.connectionLost(j.writes, at, err)
 		case later:
 		}
 	}

@@ -133,7 +133,7 @@ func (j *job) save(ctx context.Context, kind ktrdr.CheckpointType, step int64, s
 	fault.Hit(fault.WorkerSaving)
 	acknowledged, err := j.w.deliver(ctx, &entry{Checkpoint: c, files: byHash})
 	if judge(err) == stale {
-		j.lose()
+		j.dropClaim()
 	}
 	if j.isLost() {
 		return ktrdr.ErrLost
@@ -149,8 +149,8 @@ func (j *job) save(ctx context.Context, kind ktrdr.CheckpointType, step int64, s
 	return nil
 }
 
-// writing is a context for writes made on behalf of ctx: it goes on when ctx
-// ends, and ends when the job may write no more.
+// writing is a context for writes made on behalf of ctx. It does not end with ctx,
+// but when the job may write no more.
 func (j *job) writing(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(j.writes, cancel)

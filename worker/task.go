@@ -67,8 +67,8 @@ func (t *Task) Identify(fingerprint map[string]string) error {
 
 // Open reads a blob that the spec names: its bars, its model. Any other is CodeForbidden: an
 // operation reads what it was given and nothing else. The bytes are checked on the way, and a
-// mismatch is CodeCorrupt instead of the end of the file. While the backend is away it waits, as
-// there is nothing to go on with; then the end of ctx is its cause.
+// mismatch is CodeCorrupt instead of the end of the file. While the backend is away it waits;
+// then the end of ctx is its cause.
 func (t *Task) Open(ctx context.Context, a ktrdr.Artifact) (io.ReadCloser, error) {
 	given := ktrdr.ArtifactsIn(t.job.task.Spec) // not the runner's, which it may have changed
 	if !slices.ContainsFunc(given, func(g ktrdr.Artifact) bool { return g.SHA256 == a.SHA256 }) {

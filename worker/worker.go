@@ -126,7 +126,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var crew sync.WaitGroup
 	var refusal error
 	crew.Go(func() {
-		refusal = w.keepInTouch(life)
+		refusal = w.maintainConnection(life)
 		stopClaiming()
 	})
 	crew.Go(func() { w.beat(life) })

@@ -98,7 +98,7 @@ func (a *app) decided(b resilience.Decided, err error) error {
 		if b.Forced == ktrdr.BreakerOpen { // nothing is to pass, also without the others
 			return
 		}
-		for _, other := range b.InTheWay {
+		for _, other := range b.AlsoBlocking {
 			fmt.Fprintf(w, "%s is not closed and still stands in the way: see `ktrdr breakers`, and close it with `ktrdr breakers reset %s`.\n",
 				term.Plain(other), term.Plain(other))
 		}

@@ -18,7 +18,7 @@ func TestCheckLookahead_PassesHonestStrategies(t *testing.T) {
 	l := newLab(t)
 	for _, name := range []string{"rsi_mean_reversion", "return_regression", "trend_two_timeframes"} {
 		out := l.must("check", "lookahead", name)
-		if !strings.HasSuffix(out, "Nothing looks ahead.\n") || strings.Count(out, "✔") != 3 {
+		if !strings.HasSuffix(out, "No use of future prices was found.\n") || strings.Count(out, "✔") != 3 {
 			t.Errorf("%s:\n%s", name, out)
 		}
 	}

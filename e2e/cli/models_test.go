@@ -49,7 +49,7 @@ func TestCLI_AGoalThatHoldsAKeyIsRefused(t *testing.T) {
 	}
 }
 
-func TestCLI_AResetNamesTheBreakerThatStillStandsInTheWay(t *testing.T) {
+func TestCLI_AResetNamesTheBreakerThatStillBlocks(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "KTRDR_MODELS=one/m,two/m", "KTRDR_PROVIDERS=one=http://127.0.0.1:1/one,two=http://127.0.0.1:1/two",
 		"KTRDR_MODEL_PRICES=one/m=0/0,two/m=0/0")
@@ -63,7 +63,7 @@ func TestCLI_AResetNamesTheBreakerThatStillStandsInTheWay(t *testing.T) {
 		return l.must(append(append([]string{"breakers"}, args...), person...)...)
 	}
 
-	if out := decide("reset", provider); strings.Contains(out, "in the way") {
+	if out := decide("reset", provider); strings.Contains(out, "breakers reset") {
 		t.Errorf("all are closed, and it says:\n%s", out)
 	}
 	decide("force", cluster, "open")
@@ -71,11 +71,11 @@ func TestCLI_AResetNamesTheBreakerThatStillStandsInTheWay(t *testing.T) {
 		!strings.Contains(out, "`ktrdr breakers reset "+cluster+"`") {
 		t.Errorf("the cluster is open, and the reset says:\n%s", out)
 	}
-	if out := decide("force", provider, "open"); strings.Contains(out, "in the way") {
+	if out := decide("force", provider, "open"); strings.Contains(out, "breakers reset") {
 		t.Errorf("nothing is to pass, and it says:\n%s", out)
 	}
-	if b := decode[resilience.Decided](t, decide("force", cluster, "auto", "--json")); !slices.Equal(b.InTheWay, []string{provider}) {
-		t.Errorf("the answer is %+v, want %s in the way", b, provider)
+	if b := decode[resilience.Decided](t, decide("force", cluster, "auto", "--json")); !slices.Equal(b.AlsoBlocking, []string{provider}) {
+		t.Errorf("the answer is %+v, want %s also blocking", b, provider)
 	}
 }
 

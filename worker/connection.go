@@ -20,10 +20,10 @@ const (
 	defaultCheckpoint = 300 * time.Second
 )
 
-// keepInTouch registers, delivers the spool, and does both again whenever the
-// backend has been away. It returns nil when life ends, or the refusal of a
+// maintainConnection registers, delivers the spool, and does both again whenever
+// the backend has been away. It returns nil when life ends, or the refusal of a
 // backend that will never admit this worker.
-func (w *Worker) keepInTouch(life context.Context) error {
+func (w *Worker) maintainConnection(life context.Context) error {
 	for first := true; ; first = false {
 		if registered, err := w.register(life, first); !registered {
 			return err
@@ -58,7 +58,7 @@ func (w *Worker) register(life context.Context, first bool) (bool, error) {
 }
 
 // final says whether trying again is pointless. Once admitted, a worker that is refused for its
-// token goes on computing: the token may be repaired, and the spool keeps the results until then.
+// token continues computing: the token may be repaired, and the spool keeps the results until then.
 func final(code ktrdr.Code, first bool) bool {
 	switch code {
 	case ktrdr.CodeProtocol:
@@ -93,7 +93,7 @@ func (w *Worker) registerOnce(life context.Context) error {
 	w.saveDue.Store(int64(cmp.Or(w.cfg.CheckpointEvery, seconds(answer.CheckpointSeconds), defaultCheckpoint)))
 	w.link.raise(every)
 	w.log.Info("connected to backend", "backend", answer.Backend, "heartbeat", every, "running", len(r.Running), "finished", len(r.Finished))
-	w.obey(answer.Orders)
+	w.applyOrders(answer.Orders)
 	return nil
 }
 
@@ -107,7 +107,7 @@ func (w *Worker) registration() ktrdr.Registration {
 			ID: w.cfg.ID, Name: w.cfg.Name, Types: w.types, Slots: w.cfg.Slots, HeldBy: w.cfg.HeldBy,
 			Host: host, PID: os.Getpid(), Version: w.cfg.Version,
 		},
-		Running: w.claims((*job).wanted),
+		Running: w.claims((*job).reported),
 	}
 	for _, s := range w.spools() {
 		r.Finished = append(r.Finished, s.ended()...)
@@ -151,27 +151,27 @@ func (w *Worker) beat(life context.Context) {
 }
 
 // beatOnce sends one heartbeat and says whether the link held.
-func (w *Worker) beatOnce(life context.Context, at touch) bool {
+func (w *Worker) beatOnce(life context.Context, at linkState) bool {
 	ctx, cancel := context.WithTimeout(life, max(at.every, w.cfg.CallTimeout/2))
 	defer cancel()
-	orders, err := w.backend.Heartbeat(ctx, ktrdr.Heartbeat{Worker: w.cfg.ID, Running: w.claims((*job).wanted)})
+	orders, err := w.backend.Heartbeat(ctx, ktrdr.Heartbeat{Worker: w.cfg.ID, Running: w.claims((*job).reported)})
 	if err != nil {
-		return !w.outOfTouch(life, at, err)
+		return !w.connectionLost(life, at, err)
 	}
-	w.obey(orders)
+	w.applyOrders(orders)
 	return true
 }
 
-// outOfTouch notes an error of a call that was not about one operation, and
+// connectionLost notes an error of a call that was not about one operation, and
 // says whether the worker must register again.
-func (w *Worker) outOfTouch(ctx context.Context, at touch, err error) bool {
+func (w *Worker) connectionLost(ctx context.Context, at linkState, err error) bool {
 	if ctx.Err() != nil {
 		return false // we ended the call ourselves
 	}
 	switch judge(err) {
 	case away, stale: // no backend, or one that does not know us
 		if w.link.drop(at) {
-			w.log.Warn("backend is out of touch; going on without it", "err", err)
+			w.log.Warn("backend cannot be reached; the worker continues", "err", err)
 		}
 		return true
 	default:
@@ -180,8 +180,8 @@ func (w *Worker) outOfTouch(ctx context.Context, at touch, err error) bool {
 	}
 }
 
-// obey passes orders on to the jobs they are about.
-func (w *Worker) obey(o ktrdr.Orders) {
+// applyOrders passes orders to the jobs that they name.
+func (w *Worker) applyOrders(o ktrdr.Orders) {
 	for _, c := range o.Cancel {
 		if j := w.job(claim{c.Operation, c.Epoch}); j != nil {
 			j.askToStop()
@@ -189,7 +189,7 @@ func (w *Worker) obey(o ktrdr.Orders) {
 	}
 	for _, c := range o.Lost {
 		if j := w.job(claim{c.Operation, c.Epoch}); j != nil {
-			j.lose()
+			j.dropClaim()
 		}
 	}
 }

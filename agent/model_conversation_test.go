@@ -19,19 +19,19 @@ import (
 
 // A provider that asks for an hour whenever it is asked is waited for a day.
 func TestModel_WaitsEnd(t *testing.T) {
-	var s talkState
+	var s conversationState
 	now := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
 	hours := 0
 	for ; hours < 100; hours++ {
 		err := s.wait(&resilience.WaitError{After: time.Hour, Err: errors.New("busy")}, now)
-		if _, ended := errors.AsType[*unanswered](err); ended {
+		if _, ended := errors.AsType[*noModelError](err); ended {
 			break
 		}
 		text, err := json.Marshal(s) // as another backend would take it up
 		if err != nil {
 			t.Fatal(err)
 		}
-		s = talkState{}
+		s = conversationState{}
 		if err := json.Unmarshal(text, &s); err != nil {
 			t.Fatal(err)
 		}
@@ -54,10 +54,10 @@ func TestModel_AWaitThatWouldBeForNothingIsNotBegun(t *testing.T) {
 		"more than there ever": {0, 30 * 24 * time.Hour, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := talkState{Waiting: begun}
+			s := conversationState{Waiting: begun}
 			err := s.wait(&resilience.WaitError{After: x.after, Err: errors.New("busy")}, begun.Add(x.waited))
 			later, waits := errors.AsType[*worker.Later](err)
-			if _, ended := errors.AsType[*unanswered](err); ended == x.waits || waits != x.waits || waits && later.After != x.after {
+			if _, ended := errors.AsType[*noModelError](err); ended == x.waits || waits != x.waits || waits && later.After != x.after {
 				t.Errorf("%v, want a wait: %v", err, x.waits)
 			}
 		})
@@ -77,8 +77,8 @@ func TestModel_ToolTextIsShortened(t *testing.T) {
 	long := strings.Repeat("é", maxToolText) // two bytes each, and the bound is even
 	for name, e := range map[string]echo{"a result": {text: "x" + long}, "an error": {err: errors.New("x" + long)}} {
 		t.Run(name, func(t *testing.T) {
-			k := &talk{tools: e}
-			if _, err := k.heard(llm.Answer{ToolCalls: []llm.ToolCall{{ID: "c", Name: "any", Input: []byte("{}")}}}); err != nil {
+			k := &conversation{tools: e}
+			if _, err := k.handleAnswer(llm.Answer{ToolCalls: []llm.ToolCall{{ID: "c", Name: "any", Input: []byte("{}")}}}); err != nil {
 				t.Fatal(err)
 			}
 			said := k.state.Request.Messages[1].Parts[0].Result.Text
@@ -89,18 +89,18 @@ func TestModel_ToolTextIsShortened(t *testing.T) {
 	}
 }
 
-// A talk is as long as what is sent: < has one byte there, and six in a web page.
+// A conversation is as long as what is sent: < has one byte there, and six in a web page.
 func TestModel_ATalkIsMeasuredAsItIsSent(t *testing.T) {
 	for name, x := range map[string]struct {
 		text string
 		ends bool
 	}{
-		"full of comparisons": {strings.Repeat("<", maxTalkBytes/2), false},
-		"too long":            {strings.Repeat("x", maxTalkBytes), true},
+		"full of comparisons": {strings.Repeat("<", maxConversationBytes/2), false},
+		"too long":            {strings.Repeat("x", maxConversationBytes), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := (&talk{tools: echo{}}).heard(llm.Answer{Text: x.text})
-			if _, ended := errors.AsType[*unanswered](err); ended != x.ends {
+			_, err := (&conversation{tools: echo{}}).handleAnswer(llm.Answer{Text: x.text})
+			if _, ended := errors.AsType[*noModelError](err); ended != x.ends {
 				t.Errorf("%v, want an end: %v", err, x.ends)
 			}
 		})

@@ -14,7 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/labtest"
 )
 
-// kills is how many processes a night takes.
+// kills is how many processes are killed.
 func kills() int {
 	if soak() {
 		return 200

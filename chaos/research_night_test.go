@@ -14,14 +14,14 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// between is how long a night leaves everybody alone.
+// between is the time between two kills.
 const between = 2 * time.Second
 
 // dawdle makes every phase take its time, so that kills meet all of them, while
 // the machine has little to compute.
 const dawdle = "KTRDR_INJECT=delay=250ms:designing:,delay=600ms:training:,delay=300ms:backtesting:,delay=250ms:assessing:"
 
-// researches is how many a night has.
+// researches is how many the run has.
 func researches() int {
 	if soak() {
 		return 200
@@ -126,9 +126,9 @@ func (n *researchKills) open() (open int) {
 	return open
 }
 
-// strike lets everybody live for a while, and then kills one, who is back at
-// once. The third worker in a row that one operation loses would be poison, and
-// its failure right: then the backend is killed instead.
+// strike waits, then kills the backend or a worker and starts it again at once. An
+// operation fails when its third worker in a row dies: then the backend is killed
+// instead.
 func (n *researchKills) strike() {
 	<-time.After(between)
 	if n.rng.IntN(2) == 0 || n.nearlyPoison() {

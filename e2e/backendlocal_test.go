@@ -185,7 +185,7 @@ func (l *lab) once(id ktrdr.OperationID, lost ...ktrdr.OperationID) {
 }
 
 // A training and a backtest on workers, and a design in the backend, when the
-// backend is killed: the work on workers goes on, the design restarts.
+// backend is killed: the work on workers continues, the design restarts.
 func TestRestart_WorkOnWorkersIsNotDisturbed(t *testing.T) {
 	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		backend := l.Serve("KTRDR_MAX_RESEARCHES=3", "KTRDR_INJECT=delay=6s:backtesting:first,delay=4s:training:second,hang:designing:third")

@@ -115,7 +115,7 @@ func replay(events []ktrdr.Event) path {
 	p := path{at: ktrdr.Pending}
 	for i, ev := range events {
 		if ev.Kind == ktrdr.EventWriteRefused {
-			continue // it tells of an old epoch
+			continue // it names an old epoch
 		}
 		if ev.Epoch < p.epoch {
 			p.wrong = append(p.wrong, fmt.Sprintf("event %d (%s) goes back from epoch %d to %d", i, ev.Kind, p.epoch, ev.Epoch))

@@ -87,7 +87,7 @@ type Importer struct {
 }
 
 // Import imports the files of each series together, in the order of the first of
-// each, and tells of each file. It ends early when ctx does.
+// each, and reports each file. It ends early when ctx does.
 func (im *Importer) Import(ctx context.Context, targets []Target, tell func(Imported)) error {
 	var order []Name
 	groups := map[Name][]Target{}

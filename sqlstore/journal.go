@@ -221,7 +221,7 @@ var scanCall = fields(func(c *ktrdr.Call) []any {
 // flight when its research ended may still be settled.
 const youngestPast = 24 * time.Hour
 
-// expireCalls deletes calls of researches that can no longer go on, so that their
+// expireCalls deletes calls of researches that can no longer be resumed: their
 // answers are not needed again. A trigger adds them to llm_spent. The
 // last of all stays, so that no number is given twice.
 const expireCalls query = `DELETE FROM llm_calls WHERE id IN (SELECT c.id FROM llm_calls c

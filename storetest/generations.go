@@ -394,7 +394,7 @@ var runEnds = map[string]func(*lab){
 			l.cancelRun(run)
 			l.batch(run, false)
 			l.ends(run, true)
-			l.eventually("the clock of the store goes on", func() bool { return time.Since(l.run(run).EndedAt) > 2*time.Millisecond })
+			l.eventually("the clock of the store has advanced", func() bool { return time.Since(l.run(run).EndedAt) > 2*time.Millisecond })
 		}
 		same(l, "the first that ended", next(time.Hour), "s")
 		same(l, "while the first is told", next(time.Microsecond), "t")

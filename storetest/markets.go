@@ -139,7 +139,7 @@ var marketMerges = map[string]func(*lab){
 			l.create(looking("", young.Market))
 		}
 		both := l.create(looking("both", old.Market, young.Market))
-		l.createAfter(both, ktrdr.NewOperation{}) // the clock of the store goes on
+		l.createAfter(both, ktrdr.NewOperation{}) // the clock of the store advances
 		last := l.create(looking("first", young.Market, other.Market))
 		newest := l.allTrials(ktrdr.TrialQuery{Of: []ktrdr.OperationID{last.ID}})[0].CreatedAt
 		tried := func(want int) {
@@ -178,7 +178,7 @@ var marketMerges = map[string]func(*lab){
 		}
 		same(l, "looks under the old name", len(l.allLooks(ktrdr.LookQuery{Market: young.Market})), 5)
 
-		// Everything goes on under both names.
+		// Both names can be used from now on.
 		same(l, "trials counted", l.byHand("", young.Market), 10)
 		look := l.lookOf(l.create(looking("", young.Market, old.Market)).ID)
 		same(l, "next look", look.Markets, []ktrdr.LookMarket{{Market: old.Market, Number: 7}})

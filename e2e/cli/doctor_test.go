@@ -16,7 +16,7 @@ import (
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
-// unwritten returns a function that tells of what was changed in the folder
+// unwritten returns a function that fails the test for each change in the folder
 // since.
 func unwritten(t *testing.T, dir string) func() {
 	t.Helper()

@@ -49,7 +49,7 @@ func peaceful(t *testing.T) []string {
 	return hashes
 }
 
-// A supervisor that starts the backend again at once is all that a night needs:
+// A supervisor that starts the backend again at once is enough:
 // no person resumes anything by hand. The first kills hit a backend that has not
 // even started.
 func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {

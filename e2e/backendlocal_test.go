@@ -102,7 +102,7 @@ func (l *lab) remembersAll(op ktrdr.Operation, at local) {
 	}
 }
 
-func TestBackendLocal_UnderThePolicyResumeAResearchGoesOnByItself(t *testing.T) {
+func TestBackendLocal_UnderThePolicyResumeAResearchResumesByItself(t *testing.T) {
 	for _, at := range []local{inDesign, inAssessment} {
 		t.Run(string(at.phase), func(t *testing.T) {
 			onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
@@ -123,7 +123,7 @@ func TestBackendLocal_UnderThePolicyResumeAResearchGoesOnByItself(t *testing.T) 
 }
 
 // What a backend computes itself it loses with its life, the training too.
-func TestBackendLocal_ATrainingInsideTheBackendGoesOn(t *testing.T) {
+func TestBackendLocal_ATrainingInsideTheBackendResumes(t *testing.T) {
 	for _, policy := range []string{"fail", "resume"} {
 		t.Run(policy, func(t *testing.T) {
 			onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr/dummy"
 )
 
-// Audit checks, from outside, everything that must hold after any night: every
+// Audit checks, from outside, everything that must hold after any run: every
 // acknowledged operation exists; every history is a path of the state machine
 // with epochs that only grow; every result is the one an undisturbed run gives;
 // no claim was worked on by two, and none left a step out; and the store and

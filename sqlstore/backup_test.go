@@ -324,7 +324,7 @@ func (b *hookedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-func TestBackup_NotesDamagedBlobsAndGoesOn(t *testing.T) {
+func TestBackup_NotesDamagedBlobsAndContinues(t *testing.T) {
 	s := openTest(t, InstalledSQLite(t), migrations)
 	blobs := populate(t, s)
 	missing, flipped := ktrdr.Hash(sha256.Sum256([]byte("weights"))), ktrdr.Hash(sha256.Sum256([]byte("trades")))

@@ -56,7 +56,7 @@ func elapse(t *testing.T, s *Store, d time.Duration) {
 	}
 }
 
-func TestSweep_OrphansAreNeverEarlyAndChildrenGoOn(t *testing.T) {
+func TestSweep_OrphansAreNeverEarlyAndChildrenStillRun(t *testing.T) {
 	eachStore(t, storetest.Types(fanOut(1)), func(t *testing.T, s *Store) {
 		b := life("a", "1")
 		start(t, s, b, policy)

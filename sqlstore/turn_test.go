@@ -51,7 +51,7 @@ func TestWriter_WhoHasTheTurnStillHasADeadline(t *testing.T) {
 }
 
 // A disk stalls, the queue fills with callers, and all of them give up.
-func TestWriter_AQueueOfThoseWhoGaveUpIsInNobodysWay(t *testing.T) {
+func TestWriter_CallersThatGaveUpDelayNoOther(t *testing.T) {
 	s := openTest(t, sqlitePath(t), testSteps())
 	w := sqliteOf(t, s).writer
 	stalls, ends := make(chan struct{}), make(chan struct{})

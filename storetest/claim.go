@@ -231,7 +231,7 @@ var keys = map[string]func(*lab){
 		}
 	},
 
-	"AnEndedClaimsKeyClaimsAnew": func(l *lab) {
+	"AnEndedClaimsKeyClaimsAgain": func(l *lab) {
 		l.create(ktrdr.NewOperation{})
 		l.create(ktrdr.NewOperation{})
 		first := l.claimUnder("w", "k")

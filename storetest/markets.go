@@ -192,7 +192,7 @@ var marketMerges = map[string]func(*lab){
 
 	"AMarketThatWasMergedTwiceIsFoundUnderEveryName": func(l *lab) {
 		oldest, middle := l.twoMarkets("A", "B")
-		l.clockGoesOn()
+		l.clockAdvances()
 		youngest := l.market("C").Market
 		for _, market := range []string{oldest, middle, youngest} {
 			l.create(looking("", market))
@@ -244,12 +244,12 @@ var marketMerges = map[string]func(*lab){
 func (l *lab) twoMarkets(a, b string) (older, younger string) {
 	l.Helper()
 	older = l.market(a).Market
-	l.clockGoesOn()
+	l.clockAdvances()
 	return older, l.market(b).Market
 }
 
-// clockGoesOn waits until the clock of the store shows another instant.
-func (l *lab) clockGoesOn() {
+// clockAdvances waits until the clock of the store shows another instant.
+func (l *lab) clockAdvances() {
 	l.Helper()
 	l.createAfter(l.create(ktrdr.NewOperation{Priority: -1}), ktrdr.NewOperation{Priority: -1})
 }

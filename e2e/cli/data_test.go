@@ -84,7 +84,7 @@ func TestDataImport_NormalisesWhenAsked(t *testing.T) {
 	}
 }
 
-func TestDataImport_GoesOnAfterAFileThatIsRefused(t *testing.T) {
+func TestDataImport_ContinuesAfterAFileThatIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "AAA", "--bars", "300")

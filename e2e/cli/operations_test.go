@@ -319,7 +319,7 @@ func TestServe_ReadsItsConfigurationFile(t *testing.T) {
 	}
 }
 
-func TestServe_GoesOnAfterAKill(t *testing.T) {
+func TestServe_ResumesAfterAKill(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	p, said := l.serve("--workers", "1")

@@ -65,7 +65,7 @@ func TestWebhook_ReportsALastingRunWhenItsTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestWebhook_TellsOfARunThatWasGivenUp(t *testing.T) {
+func TestWebhook_ReportsARunThatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	hook, heard := listener(t)
 	l := newLab(t, "KTRDR_WEBHOOK="+hook, "KTRDR_INJECT=fail:training:doomed")

@@ -176,7 +176,7 @@ func TestServe_TakesNamesAndKeysAsTheyComeFromFiles(t *testing.T) {
 	}
 }
 
-func TestServe_TellsOfModelsThatCannotBeAsked(t *testing.T) {
+func TestServe_NamesModelsThatCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "KTRDR_MODELS=anthropic/claude-sonnet-5,own/small", "KTRDR_PROVIDERS=own=http://127.0.0.1:9/v1",
 		"KTRDR_MODEL_PRICES=own/small=0/0")

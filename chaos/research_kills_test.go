@@ -92,7 +92,7 @@ func (n *researchKills) begin(request research.Request) string {
 		n.workers[i] = n.lab.ResearcherIn(n.lab.WorkerDir(i + 1))
 	}
 	made := make(chan research.Triggered, 1)
-	go func() { made <- n.lab.Research(request, "night") }()
+	go func() { made <- n.lab.Research(request, "kills") }()
 	n.backend.Kill() // while the run is being created, or nearly so
 	n.killed.backends++
 	n.backend = n.lab.Serve(dawdle)
@@ -169,12 +169,12 @@ func (n *researchKills) audit(request research.Request, run string) {
 	if len(roots) != researches() {
 		n.t.Errorf("%d researches exist in a run of %d", len(roots), researches())
 	}
-	if same := n.lab.Research(request, "night"); same.Run != run || len(same.Operations) != len(n.ids) || same.Operation != n.ids[0] {
+	if same := n.lab.Research(request, "kills"); same.Run != run || len(same.Operations) != len(n.ids) || same.Operation != n.ids[0] {
 		n.t.Errorf("the same request again is %+v, want the run %s", same, run)
 	}
 	n.t.Logf("%d backends and %d workers killed in %v; %d designs and assessments restarted, %d other claims repeated",
 		n.killed.backends, n.killed.workers, time.Since(n.began).Round(time.Second), again, claims)
 	if n.killed.backends+n.killed.workers < 5 || again+claims == 0 {
-		n.t.Error("the night hit nothing: it shows nothing")
+		n.t.Error("the kills hit nothing: the test shows nothing")
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 const (
 	// mostUnsettled is how many calls of a key may be left in flight. The second
-	// is the one repetition after a crash; what loses its process again would go
-	// on doing so, and cost each time.
+	// is the one repetition after a crash. A call that crashes its process twice
+	// would crash it each time, and cost money each time.
 	mostUnsettled = 2
 
 	// mostMoney bounds one amount, a million dollars: no sum of them overflows.

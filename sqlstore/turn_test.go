@@ -12,8 +12,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// While another process writes, who has the turn can leave in time, others go
-// on waiting, and looks are answered.
+// While another process writes, the caller whose turn it is can give up in time,
+// others wait, and reads are answered.
 func TestWriter_WhoHasTheTurnStillHasADeadline(t *testing.T) {
 	path := sqlitePath(t)
 	s, other := openTest(t, path, testSteps()), openTest(t, path, testSteps())

@@ -18,8 +18,8 @@ import (
 func TestResults_FiguresHaveGroupsAndUnits(t *testing.T) {
 	var b bytes.Buffer
 	Figures(&b, json.RawMessage(`{"summary":"A finalist.","backtest_result":{"net_return":0.0871,"sharpe_ratio":8.353,
-		"max_drawdown":0.0094,"total_trades":99,"cost_share":0.7382,"cost_per_side":0.00015,"alpha":0.52,"deflated_sharpe":0.9937,"trials_counted":3,
-		"unheard_of":1.5}}`))
+		"max_drawdown":0.0094,"total_trades":99,"cost_share":0.7382,"cost_per_side":0.00015,"alpha":0.52,"deflated_sharpe":0.9937,
+		"trials_counted":3,"unheard_of":1.5}}`))
 	Figures(&b, json.RawMessage(`{"summary":"Traded.","metrics":{"total_return_pct":0.58,"max_drawdown_pct":1.105,"win_rate":0.875,
 		"avg_holding_period":188.6,"cost_total":120.773,"bars_per_year":6303.086985839514}}`))
 	for _, want := range []string{

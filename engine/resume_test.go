@@ -78,7 +78,8 @@ func TestResume_OfACompletedOperationIsRefused(t *testing.T) {
 	}
 	l.finish(task, ktrdr.Completed)
 	_, err := l.Resume(t.Context(), op.ID)
-	if ktrdr.CodeOf(err) != ktrdr.CodeNoCheckpoint || !strings.HasSuffix(err.Error(), "it has completed; repeat it with `ktrdr retry "+string(op.ID)+"`") {
+	if ktrdr.CodeOf(err) != ktrdr.CodeNoCheckpoint ||
+		!strings.HasSuffix(err.Error(), "it has completed; repeat it with `ktrdr retry "+string(op.ID)+"`") {
 		t.Errorf("err = %v, want CodeNoCheckpoint, and the command that repeats it", err)
 	}
 }

@@ -46,7 +46,8 @@ func TestFollow_CtrlCStopsTheWatchingAndNotTheWork(t *testing.T) {
 	if out := l.must("status", run); !strings.Contains(out, "RUNNING") {
 		t.Errorf("the run was stopped with the watching:\n%s", out)
 	}
-	if said := l.interruptedWatching("follow", run); !strings.Contains(said, "The run is still running. Watch it again with `ktrdr follow "+run+"`.") {
+	if said := l.interruptedWatching("follow", run); !strings.Contains(said,
+		"The run is still running. Watch it again with `ktrdr follow "+run+"`.") {
 		t.Errorf("follow of the run said:\n%s", said)
 	}
 }

@@ -68,7 +68,8 @@ func TestCLI_AResetNamesTheOtherBreakerThatBlocks(t *testing.T) {
 	}
 	decide("force", cluster, "open")
 	if out := decide("reset", provider); !strings.Contains(out, provider+" is CLOSED") ||
-		!strings.Contains(out, cluster+" is open too and still blocks these calls") || !strings.Contains(out, "`ktrdr breakers reset "+cluster+"`") {
+		!strings.Contains(out, cluster+" is open too and still blocks these calls") ||
+		!strings.Contains(out, "`ktrdr breakers reset "+cluster+"`") {
 		t.Errorf("the cluster is open, and the reset says:\n%s", out)
 	}
 	if out := decide("force", provider, "open"); strings.Contains(out, "still blocks") {

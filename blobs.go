@@ -18,7 +18,7 @@ type Blobs interface {
 	// reader compares the hash at the end.
 	Open(ctx context.Context, h Hash) (BlobReader, error)
 	// Stat tells size and age, but not whether the bytes are right. A blob that
-	// it tells of is as durable as one that was just put: a row may name it.
+	// it finds is as durable as one that was just put: a row may name it.
 	// CodeNotFound.
 	Stat(ctx context.Context, h Hash) (BlobInfo, error)
 	// Delete removes a blob; a missing one is no error.

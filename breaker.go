@@ -27,8 +27,8 @@ const (
 	ScopeProvider BreakerScope = "provider"
 )
 
-// Breaker is a circuit breaker as it is stored: enough to go on with it in
-// another process.
+// Breaker is a circuit breaker as it is stored: another process can
+// continue with it.
 type Breaker struct {
 	Name    string       `json:"name"` // scope:name, as provider:anthropic
 	Scope   BreakerScope `json:"scope"`

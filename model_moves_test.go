@@ -97,7 +97,7 @@ const (
 	workerCalls
 	workerCrashes
 	workerStalls
-	workerGoesOn
+	workerContinues
 	messageArrives
 	messageIsLost
 	userCancels
@@ -133,7 +133,7 @@ func (v move) helpful() bool {
 
 func (v move) String() string {
 	call := strings.TrimSpace(fmt.Sprintf("%s %s", v.input, v.outcome))
-	fates := [...]string{"", ", but is told of a failure", ", which is on its way", ", and a copy is on its way"}
+	fates := [...]string{"", ", but is told that it failed", ", which is on its way", ", and a copy is on its way"}
 	switch v.kind {
 	case workerClaims:
 		return fmt.Sprintf("worker %d claims operation %d%s", v.subject, v.op, fates[v.fate])
@@ -147,7 +147,7 @@ func (v move) String() string {
 		return "the late call is lost"
 	}
 	names := map[moveKind]string{
-		workerCrashes: "worker %d crashes", workerStalls: "worker %d stalls", workerGoesOn: "worker %d goes on",
+		workerCrashes: "worker %d crashes", workerStalls: "worker %d stalls", workerContinues: "worker %d continues",
 		userCancels: "a user cancels operation %d", userResumes: "a user resumes operation %d",
 		sweepLosesWorker: "the sweep fails operation %d, whose worker is silent",
 		sweepReleases:    "the sweep requeues operation %d of a dead backend",
@@ -199,7 +199,7 @@ func (m *model) workerMoves(w world, i uint8, yield func(move, world)) {
 	case stalled:
 		after := w
 		after.workers[i].mode = working
-		yield(move{kind: workerGoesOn, subject: i}, after)
+		yield(move{kind: workerContinues, subject: i}, after)
 	case working:
 		m.callMoves(w, i, yield)
 		if w.left.stalls > 0 {

@@ -200,7 +200,7 @@ func TestModel_FindsEveryMistake(t *testing.T) {
 			}
 			return ktrdr.Step(s, a)
 		}, "after its parent was cancelled"},
-		"an ended parent told of its child": {small, func(s state, a act) (state, effects, error) {
+		"an ended parent is told that its child ended": {small, func(s state, a act) (state, effects, error) {
 			next, eff, err := ktrdr.Step(s, a)
 			eff.Advance = eff.Advance || err == nil && a.Input == ktrdr.Finish
 			return next, eff, err

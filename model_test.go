@@ -66,7 +66,7 @@ const (
 	idle    workerMode = iota
 	asking             // it was given a claim, but the answer was lost
 	working            // it holds a claim and speaks for it
-	stalled            // it holds a claim and is silent: later it goes on, a zombie perhaps
+	stalled            // it holds a claim and is silent: later it continues, perhaps as a zombie
 )
 
 type process struct {

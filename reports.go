@@ -45,7 +45,7 @@ type FailedOperation struct {
 	Resumable bool // it has a checkpoint
 }
 
-// MachineCounts is what events tell of processes.
+// MachineCounts counts the events of processes.
 type MachineCounts struct {
 	Events []EventCount
 	Pauses []Event // the newest 20 of paused and unpaused, oldest first

@@ -11,9 +11,9 @@ import (
 // one transaction that is durable before it returns; a refused write changes
 // nothing but, for a stale epoch, adds one write_refused event. Refusals are
 // *TransitionError or *Error; CodeUnavailable and CodeUnknownResult mean that
-// the same call may be repeated, and every write is idempotent so that it may:
-// done twice it leaves what it leaves when done once. The second answer is the
-// first one's, except that a repeated Release is CodeStaleEpoch.
+// the same call may be repeated. Every write is idempotent: repeating it changes
+// nothing. The second answer is the first one's, except that a repeated Release
+// is CodeStaleEpoch.
 //
 // Only the store's clock decides: no instant is passed in.
 //
@@ -61,8 +61,8 @@ type Store interface {
 	// a worker could claim, by what it would have to offer.
 	Counts(ctx context.Context) ([]Count, error)
 	Waiting(ctx context.Context) ([]Waiting, error)
-	// Stalled lists live operations, parents aside, whose claims and reports
-	// have told of no other step for so long.
+	// Stalled lists live operations without a new step for at least after.
+	// Parents are not listed.
 	Stalled(ctx context.Context, after time.Duration) ([]Stall, error)
 
 	// AddToken, Tokens, RevokeToken and TokenByHash keep API tokens. Only the
@@ -274,9 +274,9 @@ type Recovery interface {
 	// Leave says that the backend is stopping and holds nothing.
 	Leave(ctx context.Context, b Backend) error
 
-	// AskPlans asks the plan of every live parent whether there is something
-	// to do that no event told of, and does it; moved says for how many there
-	// was. It writes nothing where there is not.
+	// AskPlans asks the plan of every live parent whether there is work
+	// that no event has announced, and does it. moved counts the parents that had
+	// some; for the others nothing is written.
 	AskPlans(ctx context.Context) (moved int, err error)
 
 	// Sweep recovers what backends held that are known to be gone, and asks the

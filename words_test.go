@@ -1,7 +1,7 @@
 package ktrdr_test
 
 import (
-	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 )
@@ -44,6 +45,10 @@ var words = []struct{ pattern, instead string }{
 	{`at hand`, "available"},
 	{`lifelines?|vigils?|quests?|hopeless|insists?|insisted`, "model wiring, watcher, call, budget, given up, retry"},
 	{`exhibits?`, "evidence table"},
+	{`go(es|ing)? on|went on`, "resumes, continues, runs"},
+	{`everybody|everyone`, "every user, all clients"},
+	{`tell(s|ing)? of|told of`, "says, reports, names"},
+	{`for so long`, "for the time"},
 }
 
 // metaphors are parts of identifiers that do not say what the thing does.
@@ -54,20 +59,49 @@ var metaphors = []string{
 
 var caseOfSuite = regexp.MustCompile(`^"([A-Z][a-z]+(?:[A-Z][a-zA-Z]*)+)"$`)
 
-// A reader who is not a native speaker understands each text at first reading.
-func TestWords_ArePlain(t *testing.T) {
+var wordPatterns = sync.OnceValue(func() []*regexp.Regexp {
 	all := make([]*regexp.Regexp, len(words))
 	for i, w := range words {
 		all[i] = regexp.MustCompile(`(?i)\b(` + w.pattern + `)\b`)
 	}
-	for path, text := range textFiles(t) {
-		for n, line := range bytes.Split(text, []byte("\n")) {
-			for i, re := range all {
-				if found := re.Find(line); found != nil {
-					t.Errorf("%s:%d: %q: write instead: %s", path, n+1, found, words[i].instead)
-				}
-			}
+	return all
+})
+
+// checkWords reports the phrases of a text that are on the list.
+func checkWords(t *testing.T, place, text string) {
+	t.Helper()
+	for i, re := range wordPatterns() {
+		if found := re.FindString(text); found != "" {
+			t.Errorf("%s: %q: write instead: %s", place, found, words[i].instead)
 		}
+	}
+}
+
+// checkName reports the metaphors and phrases of a name that are on the lists.
+func checkName(t *testing.T, place, name string) {
+	t.Helper()
+	parts := partsOf(name)
+	for _, part := range parts {
+		if slices.Contains(metaphors, part) {
+			t.Errorf("%s: the name %s: %q is a metaphor", place, name, part)
+		}
+	}
+	checkWords(t, place+": the name "+name, strings.Join(parts, " "))
+}
+
+// A reader who is not a native speaker understands each text at first reading.
+func TestWords_ArePlain(t *testing.T) {
+	for path, text := range textFiles(t) {
+		for n, line := range strings.Split(string(text), "\n") {
+			checkWords(t, fmt.Sprintf("%s:%d", path, n+1), line)
+		}
+	}
+}
+
+func TestWords_OfFileNamesSayWhatAFileHolds(t *testing.T) {
+	between := regexp.MustCompile(`[/.-]+`)
+	for path := range textFiles(t) {
+		checkName(t, path, between.ReplaceAllString(path, "_"))
 	}
 }
 
@@ -91,10 +125,8 @@ func TestWords_OfIdentifiersSayWhatAThingDoes(t *testing.T) {
 					name = found[1]
 				}
 			}
-			for _, part := range partsOf(name) {
-				if slices.Contains(metaphors, part) {
-					t.Errorf("%s: the name %s: %q is a metaphor", files.Position(n.Pos()), name, part)
-				}
+			if name != "" {
+				checkName(t, files.Position(n.Pos()).String(), name)
 			}
 			return true
 		})
@@ -139,17 +171,19 @@ func TestWords_ATypeHasItsNameToItself(t *testing.T) {
 }
 
 // textFiles are the texts of the repository that people write. Migrations that
-// are published are never edited, and data of tests is not prose.
+// are published are never edited, an example's description is part of its result
+// hash, and data of tests is not prose.
 func textFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	kinds := []string{".go", ".md", ".sql", ".yaml", ".yml", ".toml", ".service", ".ts", ".mjs", ".js", ".css", ".html"}
 	skipped := []string{".git", "node_modules", "testdata", "bin", "dist"}
+	published := []string{filepath.Join("sqlstore", "migrations"), filepath.Join("strategy", "examples")}
 	texts := map[string][]byte{}
 	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && (slices.Contains(skipped, e.Name()) || path == filepath.Join("sqlstore", "migrations")):
+		case e.IsDir() && (slices.Contains(skipped, e.Name()) || slices.Contains(published, path)):
 			return fs.SkipDir
 		case e.IsDir() || path == "words_test.go" || !slices.Contains(kinds, filepath.Ext(path)) && e.Name() != "Makefile":
 			return nil

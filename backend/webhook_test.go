@@ -105,7 +105,7 @@ func tellFor(t *testing.T, backends int, l *leases, r *receiver, span time.Durat
 	all.Wait()
 }
 
-func TestWebhook_OneBackendTellsOfARunOnce(t *testing.T) {
+func TestWebhook_OneBackendReportsARunOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leases{runs: []*ktrdr.Run{endedRun("run_a", time.Minute), endedRun("run_b", time.Minute)}, until: map[string]time.Time{}}
 		r := &receiver{}

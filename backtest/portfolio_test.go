@@ -224,7 +224,7 @@ func TestCombine_OneAccountIsItself(t *testing.T) {
 	})
 }
 
-func TestCombine_GoesOnWhileOneAccountIsLeft(t *testing.T) {
+func TestCombine_ContinuesWhileOneAccountIsLeft(t *testing.T) {
 	crash := timed("CRASH", []int64{0, 1, 2, 3},
 		[4]float64{100, 100, 100, 100}, [4]float64{100, 100, 100, 100}, [4]float64{100, 100, 1, 1}, [4]float64{1, 1, 1, 1})
 	calm := timed("CALM", []int64{0, 1, 2, 3},

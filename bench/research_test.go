@@ -93,8 +93,8 @@ func (in *installation) workOff(n, early int) {
 }
 
 // BenchmarkFirstResearch prints how long it is from the start of the built
-// binary to the first research that has come to its verdict. The demo tells of
-// it within a second.
+// binary to the first research that has come to its verdict. The demo
+// prints it within a second.
 func BenchmarkFirstResearch(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")

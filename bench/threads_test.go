@@ -198,7 +198,7 @@ func (s *threadServer) commits(b *testing.B) (commits, writes float64) {
 	return health.Store.Detail.Commits, health.Store.Detail.Writes
 }
 
-// threadClient goes on with one thread of its own.
+// threadClient writes one thread of its own.
 type threadClient struct {
 	*threadServer
 	http   http.Client

@@ -113,8 +113,8 @@ type fileReader struct {
 
 func (r *fileReader) Size() int64 { return r.size }
 
-// Stat implements ktrdr.Blobs. A blob it tells of is as durable as one that was
-// just put: a row may name it. CodeNotFound, CodeCorrupt as Open.
+// Stat implements ktrdr.Blobs. A blob that it finds is as durable as one that
+// was just put: a row may name it. CodeNotFound, CodeCorrupt as Open.
 func (d *Dir) Stat(ctx context.Context, h ktrdr.Hash) (info ktrdr.BlobInfo, err error) {
 	err = d.find(ctx, h, func() error {
 		fi, err := d.lstat(h)
@@ -207,7 +207,7 @@ func (d *Dir) files(ctx context.Context, base string) iter.Seq2[foundFile, error
 	return func(yield func(foundFile, error) bool) { d.walk(ctx, base, 2, yield) }
 }
 
-// walk goes down the given number of shard levels. It says whether to go on.
+// walk visits the given number of shard levels. It returns false to stop the listing.
 func (d *Dir) walk(ctx context.Context, dir string, levels int, yield func(foundFile, error) bool) bool {
 	if ctx.Err() != nil {
 		yield(foundFile{}, context.Cause(ctx))

@@ -166,7 +166,7 @@ func TestDir_NothingIsReadOrWrittenOutside(t *testing.T) {
 	}
 }
 
-func TestDir_MakesRemovedDirectoriesAnew(t *testing.T) {
+func TestDir_MakesRemovedDirectoriesAgain(t *testing.T) {
 	dir := t.TempDir()
 	d := openDir(t, dir)
 	put(t, d, []byte("x"))

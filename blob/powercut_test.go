@@ -164,7 +164,7 @@ func (f *journaledFile) Sync() error {
 // answer is what a process told its caller, when it got that far.
 type answer = string
 
-// atEveryCut kills a process at each of its disk calls, lets a second one go on,
+// atEveryCut kills a process at each of its disk calls, lets a second one continue,
 // and cuts the power at each of that one's calls: a k2 past its last call cuts
 // after it has answered. The check sees the answers that were given.
 func atEveryCut(t *testing.T, first, second func(d *Dir) (answer, error), check func(t *testing.T, given []answer, d *Dir)) {

@@ -200,7 +200,7 @@ func (s *S3) objects(ctx context.Context, under string) iter.Seq2[minio.ObjectIn
 		prefix += "/"
 	}
 	return func(yield func(minio.ObjectInfo, error) bool) {
-		// The client's listing goes on until its context ends.
+		// The client's listing runs until its context ends.
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix + under, Recursive: true}) {

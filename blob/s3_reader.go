@@ -11,8 +11,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// s3Reader reads an object from wherever it is asked to: the request is made by
-// the first Read after Open or Seek and goes on from there.
+// s3Reader reads an object from wherever it is asked to: the first Read after
+// Open or Seek makes the request, and later ones read from its answer.
 type s3Reader struct {
 	ctx    context.Context // of Open; a Read has no other way to be told to stop
 	store  *S3

@@ -50,7 +50,7 @@ func TestCrashLoop_WhatKillsItsProcessKillsOneBackendAndNoOtherWork(t *testing.T
 	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		lab.Market("EURUSD", 4000, 7)
 		backend := lab.ServeWith(2)
-		run, work := evening(lab)
+		run, work := startWork(lab)
 		killer := lab.Submit(dummy.Spec{Steps: 10, StepMS: 5, CrashAt: 3, Priority: 9})
 		if !lab.Died(backend, func() bool { return lab.Is(killer, ktrdr.Failed) }) {
 			t.Fatal("the operation did not kill the backend that ran it")

@@ -49,7 +49,7 @@ func TestWorkerKilled_OperationFailsAfterTheTimeoutAndNotBefore(t *testing.T) {
 	})
 }
 
-func TestBackendKilled_WorkerGoesOnUnderTheSameEpoch(t *testing.T) {
+func TestBackendKilled_WorkerKeepsItsEpoch(t *testing.T) {
 	t.Parallel()
 	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		backend := lab.Serve()
@@ -250,7 +250,7 @@ func TestBackendKilled_ItsOwnWorkGoesByThePolicy(t *testing.T) {
 	}
 }
 
-func TestChildLosesItsWorker_TheTreeCompletesByItself(t *testing.T) {
+func TestWorkerOfAChildDies_TheTreeCompletesByItself(t *testing.T) {
 	t.Parallel()
 	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		lab.Serve()

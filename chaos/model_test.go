@@ -20,7 +20,7 @@ import (
 const canary = "sk-canary-5b1f0c6e"
 
 // models points a backend at two providers, the first in Anthropic's words and
-// the second in OpenAI's, with times in which a night passes in seconds.
+// the second in OpenAI's, with waits of seconds instead of hours.
 func models(first, second *llmtest.Server) []string {
 	return []string{
 		"KTRDR_MODELS=anthropic/m1,openai/m2", "KTRDR_MODEL_PRICES=anthropic/m1=1/5,openai/m2=1/5",

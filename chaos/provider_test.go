@@ -33,8 +33,8 @@ func impatient() []string {
 }
 
 // dying is a provider that fails in one way after the other and then is dead.
-// Once its breaker has to be open, it tells of every call and keeps it until it
-// is let go.
+// Once its breaker has to be open, it reports every call and does not answer it
+// until it is released.
 type dying struct {
 	*llmtest.Server
 	probed chan chan<- struct{} // closing what it holds lets the call go
@@ -195,7 +195,7 @@ func auditMoney(t *testing.T, lab *labtest.Lab, run string, over, most float64) 
 	t.Helper()
 	r, err := lab.Client().Report(t.Context(), "", run)
 	if err != nil || r.Models == nil {
-		t.Fatalf("the report of run %q tells of no calls: %+v, %v", run, r, err)
+		t.Fatalf("the report of run %q has no calls: %+v, %v", run, r, err)
 	}
 	if m := r.Models; m.USD <= over || m.USD > most || m.InFlight != 0 {
 		t.Errorf("run %q was charged %+v, want more than $%.3f, at most $%.3f, and all settled", run, *m, over, most)

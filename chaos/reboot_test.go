@@ -13,9 +13,9 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// evening is what is started before everybody goes to bed. Gates are bypassed so
-// that every research goes through every phase.
-func evening(lab *labtest.Lab) (research.Triggered, []ktrdr.OperationID) {
+// startWork starts researches and operations. Gates are bypassed so that every
+// research goes through every phase.
+func startWork(lab *labtest.Lab) (research.Triggered, []ktrdr.OperationID) {
 	leaf := dummy.Spec{Steps: 120, StepMS: 20, CheckpointEvery: 5, ArtifactBytes: 70_000}
 	work := []ktrdr.OperationID{
 		lab.Submit(dummy.Spec{Children: []dummy.Spec{leaf, leaf}}),
@@ -43,13 +43,13 @@ func peaceful(t *testing.T) []string {
 	lab := labtest.New(t, labtest.SQLite, labtest.Calm)
 	lab.Market("EURUSD", 4000, 7)
 	backend := lab.ServeWith(2)
-	run, _ := evening(lab)
+	run, _ := startWork(lab)
 	hashes := lab.Hashes(run)
 	backend.Kill()
 	return hashes
 }
 
-// A supervisor that starts the backend again at once is all that a night needs:
+// A supervisor that starts the backend again at once is enough:
 // no person resumes anything by hand. The first kills hit a backend that has not
 // even started.
 func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
@@ -59,7 +59,7 @@ func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
 		lab.Market("EURUSD", 4000, 7)
 		backend := lab.ServeWith(2)
 		lone := lab.Submit(dummy.Spec{Steps: 200, StepMS: 20, CheckpointEvery: 5})
-		run, work := evening(lab)
+		run, work := startWork(lab)
 		lab.Step(lone, 5)
 		for _, life := range []time.Duration{300, 0, 60, 900, 500} {
 			<-time.After(life * time.Millisecond) // how long it lives is the disturbance
@@ -95,7 +95,7 @@ func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
 		}
 		machine := boot()
 		lab.Healthy(machine[0])
-		run, work := evening(lab)
+		run, work := startWork(lab)
 		for range 2 {
 			claimed := lab.Op(work[1]).Root
 			lab.Until(claimed, 30*time.Second, "at work", func(ktrdr.Operation) bool {

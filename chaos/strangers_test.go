@@ -75,7 +75,7 @@ func knocks(ctx context.Context, at string) error {
 }
 
 // More connections than there are places, of strangers who stay: for two
-// timeouts the work that was there goes on, new work and a new worker come in,
+// timeouts the work that was there continues, new work and a new worker come in,
 // and the API answers.
 func TestStrangers_CannotStarveTheLab(t *testing.T) {
 	t.Parallel()

@@ -59,8 +59,8 @@ func (s *shelf) Stat(_ context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error) {
 	return ktrdr.BlobInfo{Hash: h, Size: int64(len(data))}, nil
 }
 
-// office is a desk, the backend that its operations go to, and what it is told
-// of operations that have ended.
+// office is a desk, the backend that its operations go to, and the results of
+// operations that have ended.
 type office struct {
 	*library.Markets // nil: no test calls the methods that office does not have
 

@@ -75,7 +75,7 @@ func TestTraining_InterruptedAnywhereEqualsUninterrupted(t *testing.T) {
 	}
 }
 
-func TestTraining_AnyKernelGoesOnWithTheSameBits(t *testing.T) {
+func TestTraining_AnyKernelResumesWithTheSameBits(t *testing.T) {
 	o := newOffice(t, 1500, "EURUSD")
 	order := o.train(jobs.TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 6")})
 	spec, err := ktrdr.ParseSpec[jobs.TrainingSpec](order.Operation.Spec)
@@ -103,7 +103,7 @@ func TestTraining_AnyKernelGoesOnWithTheSameBits(t *testing.T) {
 	}
 }
 
-func TestRunners_StoppedBeforeTheyBeginGoOn(t *testing.T) {
+func TestRunners_StoppedBeforeTheyBeginCanResume(t *testing.T) {
 	o := newOffice(t, 1500, "EURUSD")
 	late := func(r worker.Runner) attempts {
 		return func(n int, stop func(error)) worker.Runner {
@@ -250,7 +250,7 @@ func TestBacktest_InterruptedAnywhereEqualsUninterrupted(t *testing.T) {
 	}
 }
 
-func TestBacktest_AnyKernelGoesOnWithTheSameBits(t *testing.T) {
+func TestBacktest_AnyKernelResumesWithTheSameBits(t *testing.T) {
 	o := newOffice(t, 1500, "EURUSD")
 	order := o.backtest(jobs.BacktestRequest{Model: string(o.trained(small("epochs: 24", "epochs: 3"))), Scope: "all"})
 	want := resultOf[jobs.BacktestResult](t, o.run(order, once(BacktestRunner(best))))

@@ -157,8 +157,8 @@ type access struct {
 	told    []string       // what to tell about it
 }
 
-// access opens the holdouts, or cuts the series where they begin. What would not
-// be read because of end is not told of; a zero end has no bound.
+// access opens the holdouts, or cuts the series where they begin. No warning is
+// given for bars after end; a zero end means no limit.
 func (hs holdouts) access(f *found, end time.Time, open bool, from origin) (a access, err error) {
 	a.markets = hs
 	if !open {

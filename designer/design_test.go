@@ -298,7 +298,7 @@ func TestDesign_KnowsAStrategyUnderAnotherName(t *testing.T) {
 }
 
 // Researches that are triggered one after the other are runs of their own.
-func TestDesign_FirstGenerationGoesOnFromEarlierRuns(t *testing.T) {
+func TestDesign_FirstGenerationStartsFromEarlierRuns(t *testing.T) {
 	b := briefOf("")
 	var past []designer.Experiment
 	var children int

@@ -186,7 +186,7 @@ func TestRunner_InterruptedEqualsUninterrupted(t *testing.T) {
 				case "shutdown":
 					stop()
 					stop = start(t, b, Runner())
-				case "drop": // declared dead; it goes on until it hears of that
+				case "drop": // declared dead; it runs until it hears of that
 					act(t, b, ktrdr.Resume)
 				}
 			}

@@ -102,7 +102,7 @@ func (l *lab) remembersAll(op ktrdr.Operation, at local) {
 	}
 }
 
-func TestBackendLocal_UnderThePolicyResumeAResearchGoesOnByItself(t *testing.T) {
+func TestBackendLocal_UnderThePolicyResumeAResearchResumesByItself(t *testing.T) {
 	for _, at := range []local{inDesign, inAssessment} {
 		t.Run(string(at.phase), func(t *testing.T) {
 			onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
@@ -123,7 +123,7 @@ func TestBackendLocal_UnderThePolicyResumeAResearchGoesOnByItself(t *testing.T) 
 }
 
 // What a backend computes itself it loses with its life, the training too.
-func TestBackendLocal_ATrainingInsideTheBackendGoesOn(t *testing.T) {
+func TestBackendLocal_ATrainingInsideTheBackendResumes(t *testing.T) {
 	for _, policy := range []string{"fail", "resume"} {
 		t.Run(policy, func(t *testing.T) {
 			onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
@@ -185,7 +185,7 @@ func (l *lab) once(id ktrdr.OperationID, lost ...ktrdr.OperationID) {
 }
 
 // A training and a backtest on workers, and a design in the backend, when the
-// backend is killed: the work on workers goes on, the design restarts.
+// backend is killed: the work on workers continues, the design restarts.
 func TestRestart_WorkOnWorkersIsNotDisturbed(t *testing.T) {
 	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		backend := l.Serve("KTRDR_MAX_RESEARCHES=3", "KTRDR_INJECT=delay=6s:backtesting:first,delay=4s:training:second,hang:designing:third")

@@ -44,7 +44,7 @@ func TestCheckpoints_ThatCannotBeWrittenAreWaitedForAlone(t *testing.T) {
 }
 
 // block takes a research's model out of the blob store and puts a file where its
-// directory has to be, which stops everybody, root included, from storing it.
+// directory has to be, so that no user, root included, can store it.
 func (l *lab) block(r research.Result) (mend func()) {
 	l.t.Helper()
 	name := r.Model.SHA256.String()

@@ -34,6 +34,6 @@ echo "Error message: $ERROR"
 counted() { [ "$(curl -s $BASE/api/v1/health | jq '.orphan_detector.orphaned_total')" = 1 ]; }
 eventually "the detector has counted it" counted
 curl -s $BASE/api/v1/health | jq '.orphan_detector'
-eventually "the log tells of the detector" grep -q "Orphan detector started" "$LAB/backend.log"
-eventually "the log tells of the orphan" grep -q "Orphan operation detected" "$LAB/backend.log"
+eventually "the log names the detector" grep -q "Orphan detector started" "$LAB/backend.log"
+eventually "the log names the orphan" grep -q "Orphan operation detected" "$LAB/backend.log"
 echo "=== PASSED ==="

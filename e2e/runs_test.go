@@ -41,8 +41,8 @@ func (p *posts) of(id string) (of, all int) {
 	return p.ids[id], all
 }
 
-// Two backends keep the same runs and have the same webhook. It is told of each
-// run once.
+// Two backends keep the same runs and have the same webhook. Each run is reported
+// once.
 func TestRuns_TwoBackendsTellTheWebhookOnce(t *testing.T) {
 	t.Parallel()
 	hook := &posts{ids: map[string]int{}}

@@ -26,7 +26,7 @@ const lookers = 4
 type queue struct {
 	turn  chan struct{} // holds a place for each that looks
 	mu    sync.Mutex
-	empty map[string]<-chan struct{} // types asked for -> the hint that will tell of something new; one for each set of types at most
+	empty map[string]<-chan struct{} // types asked for -> the hint of new work; at most one for each set of types
 }
 
 func typesKey(types []ktrdr.Type, heldBy ktrdr.Incarnation) string {

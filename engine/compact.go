@@ -143,7 +143,7 @@ func (e *Engine) letGo(ctx context.Context, out *outgoing) {
 	}
 	if busy, err := e.store.BackupRunning(ctx); err != nil || busy {
 		e.trashed(ctx, err)
-		return // the next call goes on
+		return // the next call continues
 	}
 	if len(out.blobs) > 0 {
 		named, err := e.store.BlobsNamed(ctx, out.blobs, true)

@@ -160,11 +160,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
-// Drain stops handing out work; open polls return at once. Work that is out goes on.
+// Drain stops handing out work; open polls return at once. Running work finishes.
 func (e *Engine) Drain() { e.drain.Do(func() { close(e.draining) }) }
 
 // beat tells the other backends that this one is alive. It ends with an error when a newer life of
-// this backend has started: two that believe to be the same must not go on side by side.
+// this backend has started: two lives of one backend must not run side by side.
 func (e *Engine) beat(ctx context.Context) error {
 	tick := time.NewTicker(e.settings.HeartbeatInterval)
 	defer tick.Stop()

@@ -248,7 +248,7 @@ func TestClaim_MissingBlobMeansTheCheckpointBefore(t *testing.T) {
 		}
 	}
 	if skipped != 1 {
-		t.Errorf("%d events tell of the skipped checkpoint, want 1", skipped)
+		t.Errorf("%d events name the skipped checkpoint, want 1", skipped)
 	}
 }
 

@@ -91,8 +91,7 @@ func (e *Engine) startOne(ctx context.Context, q Queue) error {
 	return err
 }
 
-// askPlans asks all plans at every step, so that nothing that no event told of
-// stays undone for long.
+// askPlans asks all plans at every step: it finds work that no event has announced.
 func (e *Engine) askPlans(ctx context.Context) {
 	e.every(ctx, askStep, func() {
 		n, err := e.store.AskPlans(ctx)
@@ -105,7 +104,7 @@ func (e *Engine) askPlans(ctx context.Context) {
 	})
 }
 
-// healthOfQueues tells of every queue, also of an empty one.
+// healthOfQueues returns the health of every queue, also of an empty one.
 func (e *Engine) healthOfQueues(ctx context.Context, workers []ktrdr.Worker) (map[string]ktrdr.QueueHealth, error) {
 	all := make(map[string]ktrdr.QueueHealth, len(e.config.Queues))
 	if len(e.config.Queues) == 0 {

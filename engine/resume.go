@@ -45,7 +45,7 @@ func (e *Engine) ResumeFrom(ctx context.Context, id ktrdr.OperationID, checkpoin
 	}
 	if te, ok := errors.AsType[*ktrdr.TransitionError](err); ok && te.From == ktrdr.Completed {
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeNoCheckpoint,
-			"%s cannot be resumed: it has completed, so there is nothing to go on from; run it again with `ktrdr retry %s`", id, id)
+			"%s cannot be resumed: it has completed; repeat it with `ktrdr retry %s`", id, id)
 	}
 	if err == nil { // a plan that was asked has saved another meanwhile
 		resumed.Checkpoint = cmp.Or(from, op.Checkpoint)

@@ -67,7 +67,7 @@ func TestResume_WithoutAnIntactCheckpointIsRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestResume_OfACompletedOperationHasNothingToGoOnFrom(t *testing.T) {
+func TestResume_OfACompletedOperationIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
 	op := l.submit()
@@ -78,8 +78,9 @@ func TestResume_OfACompletedOperationHasNothingToGoOnFrom(t *testing.T) {
 	}
 	l.finish(task, ktrdr.Completed)
 	_, err := l.Resume(t.Context(), op.ID)
-	if ktrdr.CodeOf(err) != ktrdr.CodeNoCheckpoint || !strings.Contains(err.Error(), "has completed") {
-		t.Errorf("err = %v, want CodeNoCheckpoint because it has completed", err)
+	if ktrdr.CodeOf(err) != ktrdr.CodeNoCheckpoint ||
+		!strings.HasSuffix(err.Error(), "it has completed; repeat it with `ktrdr retry "+string(op.ID)+"`") {
+		t.Errorf("err = %v, want CodeNoCheckpoint, and the command that repeats it", err)
 	}
 }
 

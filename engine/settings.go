@@ -15,7 +15,7 @@ type RestartPolicy string
 
 // The policies.
 const (
-	RestartResume RestartPolicy = "resume" // it goes on by itself from its checkpoint
+	RestartResume RestartPolicy = "resume" // it resumes from its checkpoint by itself
 	RestartFail   RestartPolicy = "fail"   // it is FAILED and waits to be resumed by hand
 )
 

@@ -234,7 +234,7 @@ func TestDrawdowns_DoNotOverlapAndSayWhen(t *testing.T) {
 	}
 }
 
-func TestCurves_ThatAreNoneAreRefused(t *testing.T) {
+func TestCurves_InvalidOnesAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		times  []int64
 		equity []float64

@@ -38,7 +38,7 @@ func Fit(m *Matrix, rows []int32) Norm {
 			continue
 		}
 		if !(unit > 0) {
-			unit = 1 // a constant becomes 0, and the pre-flight tells of it
+			unit = 1 // a constant becomes 0, and the pre-flight reports it
 		}
 		n.Scales = append(n.Scales, Scale{m.Names[k], k, offset, unit})
 	}

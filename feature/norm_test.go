@@ -119,7 +119,7 @@ func TestFit_LeavesAConstantAtZero(t *testing.T) {
 	}
 }
 
-func TestPreflight_TellsOfWhatTeachesNothing(t *testing.T) {
+func TestPreflight_NamesWhatTeachesNothing(t *testing.T) {
 	s := parse(t, `
 name: dull
 training_data: {symbols: {symbol: EURUSD}, timeframes: {timeframe: 1h}}

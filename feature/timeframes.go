@@ -16,7 +16,7 @@ const (
 )
 
 // Agree refuses longer bars that are of another time or another market than the
-// base bars of their symbol, and tells of those that miss a little.
+// base bars of their symbol, and names those that miss a little.
 func Agree(bars []*market.Bars, base market.Timeframe, span strategy.Span) (told []string, err error) {
 	var errs []error
 	for _, b := range bars {

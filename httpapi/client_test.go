@@ -156,7 +156,7 @@ func wantCode(t *testing.T, what string, err error, code ktrdr.Code) {
 	}
 }
 
-func TestClient_TakesNoOneElseForAServer(t *testing.T) {
+func TestClient_AcceptsOnlyAServerOfKtrdr(t *testing.T) {
 	var seen atomic.Value
 	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen.Store(r.Header.Get("Authorization")) }))
 	defer thief.Close()

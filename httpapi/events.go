@@ -17,7 +17,7 @@ import (
 const (
 	streamPoll  = time.Second           // hints may get lost; this is the truth
 	streamPause = 20 * time.Millisecond // between two looks, however many hints come
-	streamStall = time.Minute           // a reader that takes nothing for so long is gone
+	streamStall = time.Minute           // a reader that takes nothing for this time is gone
 	streamPage  = 500
 )
 

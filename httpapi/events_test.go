@@ -99,7 +99,7 @@ func known(id ktrdr.OperationID) (ktrdr.Operation, error) {
 
 const opEvents = "/api/v1/operations/" + string(testOp) + "/events"
 
-func TestEvents_GoOnAfterTheLastOneSeen(t *testing.T) {
+func TestEvents_ContinueAfterTheLastOneSeen(t *testing.T) {
 	st := serve(t, &fakeEngine{operation: known})
 	st.engine.happen(event(ktrdr.EventCreated), ktrdr.Event{Operation: testOp + "9", Kind: ktrdr.EventCreated}, event(ktrdr.EventClaimed))
 

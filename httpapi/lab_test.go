@@ -202,7 +202,7 @@ func TestLab_ARefusedRequestCreatesNothing(t *testing.T) {
 	}
 }
 
-func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
+func TestResults_ListFilesAndPagesOfColumns(t *testing.T) {
 	result := `{"summary":"fine","artifacts":[{"name":"backtest.ktbt","sha256":"` + strings.Repeat("ab", 32) + `","size":12}]}`
 	engine := &fakeEngine{operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {
 		return ktrdr.Operation{ID: id, Type: ktrdr.Backtesting, Status: ktrdr.Completed, Result: json.RawMessage(result)}, nil

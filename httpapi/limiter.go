@@ -135,7 +135,7 @@ func (l *limiter) enter(c net.Conn) (*place, error) {
 	return p, nil
 }
 
-// wait lets go of the lock until a place may be free, at most for so long.
+// wait releases the lock until a place may be free or the time most has passed.
 func (l *limiter) wait(most time.Duration) {
 	changed := l.changed
 	l.mu.Unlock()
@@ -175,7 +175,7 @@ func (l *limiter) identify(p *place, is holder) (stays bool) {
 	if p.gone {
 		return false
 	}
-	if is == unchanged || is == tokenClient && p.holder == tokenWorker { // workers also call what everybody calls
+	if is == unchanged || is == tokenClient && p.holder == tokenWorker { // workers also make the calls of clients
 		is = p.holder
 	}
 	l.count[p.holder]--
@@ -252,7 +252,7 @@ func (l *limiter) setIdle(p *place) {
 	}
 }
 
-// setBusy takes that back.
+// setBusy removes p from the idle list.
 func (l *limiter) setBusy(p *place) {
 	if p.element == nil {
 		return

@@ -12,10 +12,10 @@ import (
 )
 
 func TestServer_LetsRequestsFinishWhenItStops(t *testing.T) {
-	entered, goOn := make(chan struct{}), make(chan struct{})
+	entered, release := make(chan struct{}), make(chan struct{})
 	st := serve(t, &fakeEngine{operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {
 		close(entered)
-		<-goOn
+		<-release
 		return ktrdr.Operation{ID: id, Spec: []byte(`{}`), Metadata: []byte(`{}`)}, nil
 	}}, func(c *Config) { c.Grace = time.Minute })
 	answered := make(chan *answer, 1)
@@ -31,7 +31,7 @@ func TestServer_LetsRequestsFinishWhenItStops(t *testing.T) {
 		t.Error("the server stopped with a request in its hands")
 	case <-time.After(50 * time.Millisecond):
 	}
-	close(goOn)
+	close(release)
 	if a := <-answered; a.status != http.StatusOK {
 		t.Errorf("status = %d, want 200", a.status)
 	}
@@ -39,10 +39,10 @@ func TestServer_LetsRequestsFinishWhenItStops(t *testing.T) {
 }
 
 func TestServer_CutsOffWhatOutlastsTheGrace(t *testing.T) {
-	entered, goOn := make(chan struct{}), make(chan struct{})
+	entered, release := make(chan struct{}), make(chan struct{})
 	st := serve(t, &fakeEngine{operation: func(ktrdr.OperationID) (ktrdr.Operation, error) {
 		close(entered)
-		<-goOn
+		<-release
 		return ktrdr.Operation{}, nil
 	}}, func(c *Config) { c.Grace = 20 * time.Millisecond })
 	cutOff := make(chan error, 1)
@@ -60,15 +60,15 @@ func TestServer_CutsOffWhatOutlastsTheGrace(t *testing.T) {
 	if err := <-cutOff; err == nil {
 		t.Error("the request was answered, want a broken connection")
 	}
-	close(goOn)
+	close(release)
 	eventually(t, "the stop was logged", func() bool { return strings.Contains(st.logged.String(), "cut off") })
 }
 
 func TestServer_TakesNoMoreConnectionsThanItMay(t *testing.T) {
-	entered, goOn := make(chan struct{}, 3), make(chan struct{})
+	entered, release := make(chan struct{}, 3), make(chan struct{})
 	st := serve(t, &fakeEngine{operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {
 		entered <- struct{}{}
-		<-goOn
+		<-release
 		return ktrdr.Operation{ID: id, Spec: []byte(`{}`), Metadata: []byte(`{}`)}, nil
 	}}, func(c *Config) { c.MaxConns = 2 })
 	answered := make(chan int, 3)
@@ -84,7 +84,7 @@ func TestServer_TakesNoMoreConnectionsThanItMay(t *testing.T) {
 		t.Error("a third connection was served")
 	default:
 	}
-	close(goOn)
+	close(release)
 	for range 3 {
 		if status := <-answered; status != http.StatusOK {
 			t.Errorf("status = %d, want 200 once a place is free", status)

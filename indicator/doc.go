@@ -2,7 +2,7 @@
 // of, each in a file of its own that registers itself.
 //
 // An indicator has one implementation, a machine that takes bars in pieces of
-// any length and goes on where the last piece ended:
+// any length and continues where the last piece ended:
 //
 //	Compute  a fresh machine, pieces of 1,024 bars   (research, training)
 //	Stream   a fresh machine, pieces of one bar      (bar by bar)

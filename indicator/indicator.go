@@ -35,11 +35,11 @@ type Stream interface {
 }
 
 // machine is an indicator's one implementation: it takes the next bars, as few
-// or as many as it is given but at least one, and goes on where it stopped.
+// or as many as it is given but at least one, and continues where it stopped.
 // Every bar it is given is finite in the columns it reads.
 type machine func(in *market.Bars, out [][]float64)
 
-// step turns the next values of a series into as many others, and goes on where it stopped; out may be x.
+// step turns the next values of a series into as many others, and continues where it stopped; out may be x.
 type step func(x, out []float64)
 
 // piece is how many bars Compute gives to a machine at once. What a machine

@@ -11,7 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr/dummy"
 )
 
-// Audit checks, from outside, everything that must hold after any night: every
+// Audit checks, from outside, everything that must hold after any run: every
 // acknowledged operation exists; every history is a path of the state machine
 // with epochs that only grow; every result is the one an undisturbed run gives;
 // no claim was worked on by two, and none left a step out; and the store and
@@ -115,7 +115,7 @@ func replay(events []ktrdr.Event) path {
 	p := path{at: ktrdr.Pending}
 	for i, ev := range events {
 		if ev.Kind == ktrdr.EventWriteRefused {
-			continue // it tells of an old epoch
+			continue // it names an old epoch
 		}
 		if ev.Epoch < p.epoch {
 			p.wrong = append(p.wrong, fmt.Sprintf("event %d (%s) goes back from epoch %d to %d", i, ev.Kind, p.epoch, ev.Epoch))

@@ -25,8 +25,8 @@ func (m *Markets) Describe(ctx context.Context, e jobs.SeriesInfo) (Placement, e
 }
 
 // PlaceAll assigns the current series of a library that have no market, of one
-// symbol or, for "", of all. It tells of each. It goes on when one cannot be
-// read, and stops when ctx ends.
+// symbol or, for "", of all. It reports each. A series that cannot be read
+// is skipped. It stops when ctx ends.
 func (m *Markets) PlaceAll(ctx context.Context, l *Library, symbol string, tell func(e jobs.SeriesInfo, p Placement, err error)) error {
 	entries, err := l.List(ctx)
 	if err != nil {

@@ -241,7 +241,7 @@ func TestMarkets_AShortOverlapAsks(t *testing.T) {
 	}
 }
 
-func TestMarkets_AQuestionIsAskedAnewWhenMoreIsKnown(t *testing.T) {
+func TestMarkets_AQuestionIsAskedAgainWhenMoreIsKnown(t *testing.T) {
 	r := newRegistry(t)
 	b := made("EURUSD", 8000, 1)
 	r.place(b.Slice(0, 3800), Choice{})

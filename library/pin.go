@@ -49,7 +49,7 @@ func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (job
 }
 
 func isIntact(ctx context.Context, blobs Blobs, a ktrdr.Artifact) (bool, error) {
-	info, err := blobs.Stat(ctx, a.SHA256) // a row may name what it tells of
+	info, err := blobs.Stat(ctx, a.SHA256) // a row may name what it finds
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound || (err == nil && info.Size != a.Size) {
 		return false, nil
 	}

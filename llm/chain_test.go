@@ -225,7 +225,7 @@ func TestChain_RecallsWhileEveryBreakerIsOpen(t *testing.T) {
 	}
 }
 
-func TestChain_RefusalsGoOnToTheNextWithoutACooldown(t *testing.T) {
+func TestChain_RefusalsTryTheNextWithoutACooldown(t *testing.T) {
 	for name, err := range map[string]error{"policy": refused, "invalid": tooLong} {
 		t.Run(name, func(t *testing.T) {
 			b := setUp(t, []*fake{{name: "a", answer: always(err)}, {name: "b"}})

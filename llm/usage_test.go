@@ -69,7 +69,7 @@ func TestProvider_UsageThatIsNoCountIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestAnthropic_ACountThatWasNoneIsNotMendedByALaterOne(t *testing.T) {
+func TestAnthropic_AnInvalidCountIsNotMendedByALaterOne(t *testing.T) {
 	good := openAIStream(`{"completion_tokens":2}`)
 	for name, body := range map[string]string{
 		"in an earlier end":       anthropicStream(`{"input_tokens":10}`, `{"output_tokens":-2}`, `{"output_tokens":2}`),

@@ -87,7 +87,7 @@ type Importer struct {
 }
 
 // Import imports the files of each series together, in the order of the first of
-// each, and tells of each file. It ends early when ctx does.
+// each, and reports each file. It ends early when ctx does.
 func (im *Importer) Import(ctx context.Context, targets []Target, tell func(Imported)) error {
 	var order []Name
 	groups := map[Name][]Target{}
@@ -109,8 +109,8 @@ func (im *Importer) Import(ctx context.Context, targets []Target, tell func(Impo
 	return nil
 }
 
-// group imports files that are said to be of one series. The last result tells
-// of what was stored. When one file is refused, nothing is stored.
+// group imports files that are said to be of one series. The last result says
+// what was stored. When one file is refused, nothing is stored.
 func (im *Importer) group(ctx context.Context, files []Target) []Imported {
 	var all *market.Bars
 	var how []Merged

@@ -16,8 +16,8 @@ const (
 
 // Kernel is the arithmetic that a network runs on: matrix products and the
 // loops over elements, for one kind of CPU. It says how fast, and its class says
-// which bits: a run that was begun by one kernel may go on in any other of the
-// same class, and in no other.
+// which bits: a run that one kernel started may be resumed by any other of the
+// same class, and by no other.
 //
 //	avx512     fma/1       AVX-512 matrix products
 //	avx2       fma/1       AVX2 and FMA

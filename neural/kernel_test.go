@@ -305,7 +305,7 @@ func TestKernelsAreFoundByNameAndByClass(t *testing.T) {
 	}
 }
 
-func TestACPUWithoutAVX2RunsPortableAndGoesOnWithReference(t *testing.T) {
+func TestACPUWithoutAVX2RunsPortableAndResumesWithReference(t *testing.T) {
 	all := available
 	defer func() { available = all }()
 	available = []Kernel{{portable}, {reference}}
@@ -313,6 +313,6 @@ func TestACPUWithoutAVX2RunsPortableAndGoesOnWithReference(t *testing.T) {
 		t.Errorf("the best kernel is %s, want portable", got)
 	}
 	if k, err := KernelFor(ClassFMA); err != nil || k.Name() != "reference" {
-		t.Errorf("a checkpoint of class %s goes on with %v, %v, want reference", ClassFMA, k, err)
+		t.Errorf("a checkpoint of class %s resumes with %v, %v, want reference", ClassFMA, k, err)
 	}
 }

@@ -25,7 +25,7 @@ const stateMagic = "KTRDRNN\x01"
 
 const maxIdentity = 1 << 20
 
-// identity is what must be the same for a run to go on.
+// identity must be the same for a run to be resumed.
 type identity struct {
 	Numerics string    `json:"numerics"`
 	Class    string    `json:"kernel_class"`
@@ -64,7 +64,7 @@ func (t *Trainer) State() ([]byte, error) {
 	return b, nil
 }
 
-// Restore goes on from a State. If it returns an error, which is an ErrState, the trainer is as it was.
+// Restore resumes from a State. If it returns an error, which is an ErrState, the trainer is as it was.
 func (t *Trainer) Restore(state []byte) error {
 	if err := t.restore(state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)

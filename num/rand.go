@@ -6,7 +6,7 @@ import (
 )
 
 // Rand is a stream of random numbers whose whole future is its State: save the four
-// words, and the stream goes on from there, on any machine, as if it had never
+// words, and the stream continues from there, on any machine, as if it had never
 // stopped. It is xoshiro256++ seeded through splitmix64. It is not for secrets, and
 // not safe for use by several goroutines: give each its own, with a seed from Mix.
 type Rand struct{ s [4]uint64 }
@@ -24,7 +24,7 @@ func NewRand(seed uint64) *Rand {
 	return r
 }
 
-// RandFrom returns the stream that goes on from a saved state. Four zeros are
+// RandFrom returns the stream that continues from a saved state. Four zeros are
 // no state of any stream: it would give zeros for ever.
 func RandFrom(state [4]uint64) *Rand {
 	if state == [4]uint64{} {
@@ -33,7 +33,7 @@ func RandFrom(state [4]uint64) *Rand {
 	return &Rand{s: state}
 }
 
-// State is what RandFrom goes on from.
+// State is the argument of RandFrom that continues the stream.
 func (r *Rand) State() [4]uint64 { return r.s }
 
 // Mix makes one seed of several numbers, such as a run's seed and the number

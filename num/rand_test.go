@@ -32,7 +32,7 @@ func TestRand_GivesTheStreamOfItsSeed(t *testing.T) {
 	}
 }
 
-func TestRand_GoesOnFromASavedState(t *testing.T) {
+func TestRand_ContinuesFromASavedState(t *testing.T) {
 	a := NewRand(3)
 	for range 100 {
 		a.Norm()

@@ -277,8 +277,7 @@ func claimsOnMarkets(claims, markets int) string {
 
 func thresholds(r evidence.Rules) string {
 	return fmt.Sprintf("claimed: adjusted p <= %v on the holdout, with %d trades or more; "+
-		"finalist: deflated Sharpe >= %v on the test part when it was judged, %d trades or more, drawdown <= %.0f %%.",
-		r.MaxAdjustedP, r.HoldoutTrades, r.MinDeflated, r.MinTrades, 100*r.MaxDrawdown)
+		"finalist: passed all nine checks (`ktrdr help research`).", r.MaxAdjustedP, r.HoldoutTrades)
 }
 
 // leaderPlace reads a cursor: how many rows come before the page.

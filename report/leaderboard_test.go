@@ -25,8 +25,11 @@ func TestLeaders_AreSortedByAFigure(t *testing.T) {
 }
 
 func TestThresholds_AreThoseOfTheRules(t *testing.T) {
-	const want = "claimed: adjusted p <= 0.02 on the holdout, with 10 trades or more; finalist: deflated Sharpe >= 0.5 on the test part " +
-		"when it was judged, 30 trades or more, drawdown <= 30 %."
+	const want = "claimed: adjusted p <= 0.02 on the holdout, with 10 trades or more; " +
+		"finalist: passed all nine checks (`ktrdr help research`)."
+	if n := len(evidence.Judge(evidence.Case{}, evidence.Rules{}).Reasons); n != 9 {
+		t.Errorf("a strategy has %d checks, and the leaderboard says nine", n)
+	}
 	if got := thresholds(evidence.Rules{}.WithDefaults()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

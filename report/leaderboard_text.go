@@ -75,7 +75,7 @@ func HoldoutText(h *Holdout) string {
 }
 
 // CostLegend explains the mark of a cost in a table.
-const CostLegend = "* The cost is below the default for the asset class: see `ktrdr help research.md`."
+const CostLegend = "* The cost is below the default for the asset class: see `ktrdr help research`."
 
 // PrintCostLegend explains the mark below a table that has one.
 func PrintCostLegend(w io.Writer, marked bool) {

@@ -64,7 +64,7 @@ type lookback struct {
 	run   *ktrdr.Run // nil: the report is of a span
 }
 
-// Report tells of a span of time that ends now, or of a run; CodeNotFound.
+// Report is of a span of time that ends now, or of a run; CodeNotFound.
 func (r Reporter) Report(ctx context.Context, q Query) (Report, error) {
 	l := &lookback{Reporter: r, query: q}
 	l.out = Report{From: q.Since, To: time.Now().UTC(), Run: q.Run, Researches: Researches{Outcomes: map[string]int{}}}
@@ -148,7 +148,7 @@ func (l *lookback) readEnded(ctx context.Context) error {
 			if c.Rung == ktrdr.RungFinalist {
 				r.Finalists += c.N
 			}
-		case c.Type == ktrdr.AgentConfirm && c.Status == ktrdr.Completed: // the looks tell of it
+		case c.Type == ktrdr.AgentConfirm && c.Status == ktrdr.Completed: // counted as a look
 		default:
 			others[ktrdr.Count{Type: c.Type, Status: c.Status}] += c.N
 		}

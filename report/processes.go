@@ -44,7 +44,7 @@ type told struct {
 	Reason      string `json:"reason"`
 }
 
-// processesOf are the lives that events tell of, and the events themselves,
+// processesOf are the lives that events name, and the events themselves,
 // newest first. Workers inside a backend live as long as it does and are left out.
 func processesOf(events []ktrdr.Event, from time.Time) ([]ProcessLife, []ProcessEvent) {
 	var lives []ProcessLife

@@ -161,7 +161,7 @@ func machineSection(m Machine, zone *time.Location) section {
 	count(m.BreakerChanges, "circuit breaker change", "circuit breaker changes")
 	flush()
 	for _, p := range m.Pauses {
-		end := "now: go on with `ktrdr unpause`"
+		end := "now: end the pause with `ktrdr unpause`"
 		if !p.To.IsZero() {
 			end = p.To.In(zone).Format("15:04 MST")
 		}

@@ -49,7 +49,7 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 		"holdout Sharpe 0.91 (95 % interval 0.10 to 1.70, shrunk for selection 0.60)",
 		"1 × TRAINING: <b>disk</b> | full [2J", "`ktrdr resume op_x`",
 		"2 backend starts, 1 worker was lost.", "3 operations of dead workers, 1 taken over from a dead backend, 3 resumed.",
-		"Paused from 23:00 to 00:00 CET.", "Paused from 07:00 to now: go on with `ktrdr unpause`.",
+		"Paused from 23:00 to 00:00 CET.", "Paused from 07:00 to now: end the pause with `ktrdr unpause`.",
 		"12 calls, 1 failed, 0 not settled: $0.3400.", "free some space",
 	} {
 		if !strings.Contains(text, part) {

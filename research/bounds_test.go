@@ -317,7 +317,7 @@ func TestLedger_KeepsFiguresByHand(t *testing.T) {
 	}
 }
 
-func TestMemory_ReadsAtMostSoMany(t *testing.T) {
+func TestMemory_ReadsAtMostTheLimit(t *testing.T) {
 	notes := shelf{}
 	for i := range 320 {
 		n := ktrdr.Note{Kind: NoteExperiment, Key: fmt.Sprintf("r/0/%04d", i), Run: "r"}

@@ -363,7 +363,7 @@ func TestCharge_BoundsTheSummary(t *testing.T) {
 	}
 }
 
-func TestSpec_RefusesCostsThatAreNone(t *testing.T) {
+func TestSpec_RefusesInvalidCosts(t *testing.T) {
 	for want, c := range map[string]SymbolCosts{
 		"symbol_costs of X: commission is -1":            {Symbol: "X", Class: instrument.Index, Costs: points(-1, 0, 0)},
 		`symbol_costs of X: there is no asset class "y"`: {Symbol: "X", Class: "y"},

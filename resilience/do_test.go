@@ -54,7 +54,7 @@ func TestDo_TellsEveryBreakerHowItEnded(t *testing.T) {
 	})
 }
 
-func TestDo_PanicIsAFailureAndGoesOn(t *testing.T) {
+func TestDo_PanicIsAFailureAndIsRaisedAgain(t *testing.T) {
 	b := registry(t, resilience.RegistryConfig{}).Breaker(ktrdr.ScopeAgent, "a")
 	func() {
 		defer func() {

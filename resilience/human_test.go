@@ -11,7 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
-func TestForce_WinsOverItsOwnWillAndOverRestarts(t *testing.T) {
+func TestForce_WinsOverTheAutomaticStateAndOverRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
 		r := restarted(t, store)

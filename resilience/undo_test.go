@@ -42,7 +42,7 @@ func TestUndo_LastThingFirst(t *testing.T) {
 	}
 }
 
-func TestUndo_GoesOnAfterAStepThatCannot(t *testing.T) {
+func TestUndo_ContinuesAfterAStepThatCannot(t *testing.T) {
 	var undo resilience.Undo
 	var did ledger
 	undo.Did("first", did.takes("first", fmt.Errorf("remove: %w", fs.ErrPermission)))

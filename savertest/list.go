@@ -50,7 +50,7 @@ var lists = map[string]func(*lab){
 		same(l, "order", got, []string{"3a", "2b", "1b", "1an", "1a"})
 	},
 
-	"ListGoesOnPastAnyPage": func(l *lab) {
+	"ListHasMoreThanOnePage": func(l *lab) {
 		const n = 250
 		var want []string
 		for i := range n {
@@ -102,7 +102,7 @@ var lists = map[string]func(*lab){
 		same(l, "one that is too large alone", len(l.list(thread.Query{Limit: new(1), MaxBytes: 1000})), 1)
 	},
 
-	"AListGoesOnBehindAPlaceThoughManyShareAnID": func(l *lab) {
+	"AListContinuesBehindAPlaceThoughManyShareAnID": func(l *lab) {
 		for _, threadID := range []string{"a", "b", "c", "d", "e"} {
 			for _, ns := range []string{"", "child"} {
 				for _, id := range []string{"1", "2"} {

@@ -137,7 +137,7 @@ var removals = map[string]func(*lab){
 		same(l, "writes of what was pruned", written(l.get("t", "", "1").PendingWrites), nil)
 	},
 
-	"PrunedThreadGoesOn": func(l *lab) {
+	"PrunedThreadTakesNewCheckpoints": func(l *lab) {
 		l.forked("t")
 		l.must(l.Prune(l.ctx(), l.tenant, []string{"t"}, true))
 		l.put(point{id: "4", parent: "3y", versions: `{"a":3,"b":1}`, news: `{"a":3}`, values: map[string]string{"a": "a3"}})

@@ -38,7 +38,7 @@ func (s *Store) AskPlans(ctx context.Context) (moved int, err error) {
 				err = s.askAgain(ctx, p.ID)
 			}
 			switch {
-			case err != nil: // keeps no other from going on
+			case err != nil: // the others are still asked
 				errs = append(errs, err)
 			case todo:
 				moved++

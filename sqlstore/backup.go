@@ -61,9 +61,9 @@ type BlobSource interface {
 	Open(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error)
 }
 
-// Backup writes everything that s holds, as of one instant, while others go on
-// reading and writing; no backend deletes blobs meanwhile. A blob that is missing or damaged does not keep the
-// rest from being saved: it is noted in the archive, and returned.
+// Backup writes everything that s holds, as of one instant. Others read and write
+// meanwhile, but no backend deletes blobs. A blob that is missing or damaged does
+// not stop the backup: it is noted in the archive, and returned.
 func Backup(ctx context.Context, s *Store, blobs BlobSource, w io.Writer) (damaged []ktrdr.Hash, err error) {
 	unmark, err := s.markBackup(ctx, backupRenew, backupLasts)
 	if err != nil {

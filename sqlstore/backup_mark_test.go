@@ -30,8 +30,8 @@ func (n *noting) Open(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, erro
 	return n.blobMap.Open(ctx, h)
 }
 
-// From before its snapshot until its last blob is copied, everybody can see that a
-// backup runs. The mark is in no backup.
+// From before its snapshot until its last blob is copied, every backend can see that
+// a backup runs. The mark is in no backup.
 func TestBackup_IsSeenWhileItRuns(t *testing.T) {
 	onInstalled(t, func(t *testing.T, s *Store) {
 		if backupRuns(t, s) {

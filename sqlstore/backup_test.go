@@ -324,7 +324,7 @@ func (b *hookedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-func TestBackup_NotesDamagedBlobsAndGoesOn(t *testing.T) {
+func TestBackup_NotesDamagedBlobsAndContinues(t *testing.T) {
 	s := openTest(t, InstalledSQLite(t), migrations)
 	blobs := populate(t, s)
 	missing, flipped := ktrdr.Hash(sha256.Sum256([]byte("weights"))), ktrdr.Hash(sha256.Sum256([]byte("trades")))
@@ -335,11 +335,11 @@ func TestBackup_NotesDamagedBlobsAndGoesOn(t *testing.T) {
 
 	var archive bytes.Buffer
 	if damaged, err := Backup(t.Context(), s, blobs, &archive); err != nil || !slices.Equal(damaged, want) {
-		t.Errorf("the backup tells of %v, %v; want %v", damaged, err, want)
+		t.Errorf("the backup reports %v, %v; want %v", damaged, err, want)
 	}
 	target, restored := openTest(t, InstalledSQLite(t), migrations), blobMap{}
 	if damaged, err := Restore(t.Context(), target, restored, &archive); err != nil || !slices.Equal(damaged, want) {
-		t.Errorf("the restore tells of %v, %v; want %v", damaged, err, want)
+		t.Errorf("the restore reports %v, %v; want %v", damaged, err, want)
 	}
 	if len(restored) != 5 {
 		t.Errorf("%d blobs were restored, want the five that were whole", len(restored))

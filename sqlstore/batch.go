@@ -177,8 +177,8 @@ func notWritten(err error) ktrdr.Code {
 	return ktrdr.CodeUnavailable
 }
 
-// call runs body and makes a panic its error: it is one caller's mistake and
-// must not end everybody's writer. The stack exists only here, so it is logged
+// call runs body and makes a panic its error: one caller's mistake must not end
+// the writer of all callers. The stack exists only here, so it is logged
 // here.
 func call(log *slog.Logger, body func(t *tx) error, t *tx) (err error) {
 	defer func() {

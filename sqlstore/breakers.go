@@ -31,7 +31,7 @@ const (
 	selectChanges   query = `SELECT ` + changeColumns + ` ORDER BY at DESC, name DESC, version DESC LIMIT $1`
 )
 
-// breakerEvent is what the log tells of a change; its detail is in the history.
+// breakerEvent is the event of a change; its detail is in the history.
 type breakerEvent struct {
 	Name    string             `json:"name"`
 	Scope   ktrdr.BreakerScope `json:"scope"`

@@ -78,7 +78,7 @@ func (s *Store) loadSequence(ctx context.Context, r queryer, t *table) error {
 	return ifNoRow(r.row(ctx, text, args...).Scan(&t.Sequence), nil)
 }
 
-// storeSequence makes the database go on after the given number.
+// storeSequence makes the next number of a table follow last.
 func (s *Store) storeSequence(ctx context.Context, tx *tx, t table, last int64) error {
 	if last == 0 {
 		return nil

@@ -160,7 +160,7 @@ func (r checkpointRow) insert(ctx context.Context, t *tx) (ktrdr.CheckpointInfo,
 	return i, err
 }
 
-// store writes the row and tells of it.
+// store writes the row and its event.
 func (r checkpointRow) store(ctx context.Context, t *tx) (ktrdr.CheckpointInfo, error) {
 	i := r.info
 	err := t.row(ctx, insertCheckpointRow, r.op, i.ID, i.Type, i.Epoch, i.Seq, i.Step, i.Size,

@@ -341,7 +341,7 @@ func TestCheckpoint_BadOnesAreRefusedAndChangeNothing(t *testing.T) {
 	})
 }
 
-func TestSkip_HidesACheckpointFromThoseWhoResume(t *testing.T) {
+func TestSkip_HidesACheckpointFromAResume(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
 		x := running(t, s)
 		x.save(1, 1)

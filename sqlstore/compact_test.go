@@ -45,7 +45,7 @@ func TestCompact_GoesPastWhatCannotBeCompacted(t *testing.T) {
 			var err error
 			n, _, err = s.Compact(t.Context())
 			if text := fmt.Sprint(err); !strings.Contains(text, "cannot be compacted: 25") || !strings.Contains(text, "op_research_000: ") {
-				t.Errorf("the error is %v, want one that tells of %d researches and names the first", err, stuck)
+				t.Errorf("the error is %v, want one that counts %d researches and names the first", err, stuck)
 			}
 		}
 		if compacted != researches-stuck {

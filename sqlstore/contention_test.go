@@ -17,7 +17,7 @@ import (
 	"github.com/ktrdr/ktrdr/storetest"
 )
 
-// Everybody works on the same few trees at once. The store repeats a
+// Many workers and users write to the same few trees at once. The store repeats a
 // transaction that met a deadlock, so the server is asked whether one did.
 func TestPostgres_CrowdOnOneTreeDoesNotDeadlock(t *testing.T) {
 	address, err := url.Parse(InstalledPostgres(t))
@@ -211,7 +211,7 @@ func counting(n int) planFunc {
 	}
 }
 
-// crowd is everybody, on the same few trees.
+// crowd is all workers and users of the same few trees.
 type crowd struct {
 	*testing.T
 	s       *Store

@@ -35,7 +35,7 @@ func insertOnce(ctx context.Context, t *tx, op ktrdr.OperationID, kind ktrdr.Eve
 }
 
 // insertRefused writes that a stale writer was refused, once for each input of
-// each epoch: a zombie may go on trying for hours.
+// each epoch: a zombie may try for hours.
 func insertRefused(ctx context.Context, t *tx, te *ktrdr.TransitionError) {
 	insertOnce(ctx, t, te.ID, ktrdr.EventWriteRefused, te.Given, string(te.Input), struct {
 		Input  ktrdr.Input  `json:"input"`

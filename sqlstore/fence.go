@@ -32,9 +32,9 @@ func (s *Store) fenced(ctx context.Context, body func(t *tx) error) error {
 	return refused
 }
 
-// step is Step's newStep: a step beyond the furthest forgives the losses. Any
-// other step than the last, even one that is done again after a resume, is a
-// sign that the work moves.
+// step is Step's newStep: a new furthest step resets the count of lost workers.
+// Any step other than the last is progress, even one that is repeated after a
+// resume.
 const step = `losses = CASE WHEN $3 > max_step THEN 0 ELSE losses END,
 	max_step = CASE WHEN $3 > max_step THEN $3 ELSE max_step END,
 	moved_at = CASE WHEN $3 <> last_step THEN {now} ELSE moved_at END,

@@ -143,9 +143,9 @@ func (s *Store) finish(ctx context.Context, t *tx, f ktrdr.Finished) (operationR
 	return load(ctx, t, op.ID) // which names the checkpoint now
 }
 
-// pointless says that a checkpoint is of work that is done, and the work was
-// cancelled in that moment. Nothing can go on from it: it says how things ended,
-// and they did not. What goes on does so from the one before.
+// pointless reports a final checkpoint of work that was cancelled just as it ended.
+// It holds a result and not a state to resume from. A resume uses the checkpoint
+// before it.
 func pointless(op operationRow, c *ktrdr.NewCheckpoint) bool {
 	return op.Status == ktrdr.Cancelled && c.Type == ktrdr.CheckpointFinal
 }

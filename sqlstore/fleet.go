@@ -7,8 +7,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// This file tells of backends and workers that come and go. What is lost is told
-// once: the row says since when it is.
+// This file writes the events of backends and workers that start, stop and are lost.
+// A loss is written once: its time is stored in the row.
 
 // workerEvent is what the log keeps of a worker.
 type workerEvent struct {
@@ -53,8 +53,8 @@ const (
 		RETURNING ` + toldBackend
 )
 
-// tellLost tells of workers and backends that have been silent for the timeout,
-// and of lost workers that are heard from again.
+// tellLost writes events of workers and backends that have been silent for the
+// timeout, and of lost workers that report again.
 func tellLost(ctx context.Context, t *tx, b ktrdr.Backend, timeout time.Duration) error {
 	if _, err := tell(ctx, t, ktrdr.EventWorkerReturned, scanWorkerEvent, findWorkers); err != nil {
 		return err

@@ -239,7 +239,7 @@ func TestWriter_PeekSeesWhatWasWrittenAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestWriter_LostTransactionIsEverybodysError(t *testing.T) {
+func TestWriter_LostTransactionIsTheErrorOfAllCallers(t *testing.T) {
 	s := openTest(t, sqlitePath(t), testSteps())
 	release := holdWriter(t, s)
 	innocent, guilty := make(chan error, 1), make(chan error, 1)

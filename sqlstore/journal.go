@@ -13,8 +13,8 @@ import (
 
 const (
 	// mostUnsettled is how many calls of a key may be left in flight. The second
-	// is the one repetition after a crash; what loses its process again would go
-	// on doing so, and cost each time.
+	// is the one repetition after a crash. A call that crashes its process twice
+	// would crash it each time, and cost money each time.
 	mostUnsettled = 2
 
 	// mostMoney bounds one amount, a million dollars: no sum of them overflows.
@@ -221,7 +221,7 @@ var scanCall = fields(func(c *ktrdr.Call) []any {
 // flight when its research ended may still be settled.
 const youngestPast = 24 * time.Hour
 
-// expireCalls deletes calls of researches that can no longer go on, so that their
+// expireCalls deletes calls of researches that can no longer be resumed: their
 // answers are not needed again. A trigger adds them to llm_spent. The
 // last of all stays, so that no number is given twice.
 const expireCalls query = `DELETE FROM llm_calls WHERE id IN (SELECT c.id FROM llm_calls c

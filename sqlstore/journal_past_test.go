@@ -68,7 +68,7 @@ func TestCallSums_CountEveryCallHoweverMany(t *testing.T) {
 	})
 }
 
-func TestExpireCalls_OfResearchesThatCannotGoOnAndNoSumShrinks(t *testing.T) {
+func TestExpireCalls_OfResearchesThatCannotResumeAndNoSumShrinks(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
 		live, done, failed, dead := running(t, s), running(t, s), running(t, s), running(t, s)
 		failed.save(1, 1)

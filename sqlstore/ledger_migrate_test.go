@@ -218,7 +218,7 @@ func TestOpen_MakesTheLedgerOfAnOlderDatabase(t *testing.T) {
 		s := openStore(t, url, storetest.Types(fanOut(1)))
 		runsOfTheOld(t, s, later)
 		tradedOfTheOld(t, s)
-		goesOn(t, s)
+		finishLive(t, s)
 	})
 }
 
@@ -393,8 +393,8 @@ func looksOfTheOld(t *testing.T, s *Store, ids map[string]string) {
 	}
 }
 
-// goesOn lets what was live go on under the new rules.
-func goesOn(t *testing.T, s *Store) {
+// finishLive finishes the live operations under the new rules.
+func finishLive(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
 	claim := ktrdr.Claimed{Operation: "op_a3c", Epoch: 1}

@@ -29,8 +29,7 @@ const (
 	metaLibrary  = "library" // by what changes bars or documents
 )
 
-// lockMeta keeps everybody else from locking the same until the transaction
-// ends.
+// lockMeta locks key until the transaction ends.
 func (s *Store) lockMeta(ctx context.Context, t *tx, key string) {
 	if s.isPostgres() { // on SQLite the transaction has the whole file
 		t.later(ctx, setMeta, key, "")

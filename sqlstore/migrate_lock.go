@@ -27,7 +27,7 @@ func (db *sqlite) migrate(ctx context.Context, c Config, steps fs.FS) (failed er
 		return err
 	}
 	applied, err := appliedMigrations(ctx, db.writes)
-	if !db.inMemory() && (err != nil || !applied[known[len(known)-1]]) { // an error: there is no table yet, or migrating tells of it
+	if !db.inMemory() && (err != nil || !applied[known[len(known)-1]]) { // an error: there is no table yet, or migrating reports it
 		unlock, err := lockMigration(ctx, db.path+".migrating", migrateWait)
 		if err != nil {
 			return err

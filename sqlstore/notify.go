@@ -26,7 +26,7 @@ const (
 )
 
 // news is a broadcast that keeps nothing: a channel for each audience that is
-// closed, once, for everybody who holds it.
+// closed, once, for all its receivers.
 type news struct {
 	mu sync.Mutex
 	ch [forWorkers + 1]chan struct{}
@@ -213,8 +213,8 @@ func (b *bus) await(ctx context.Context, conn *pgx.Conn) (who audience, err erro
 	return forNone, conn.Ping(ping)
 }
 
-// audienceOf reads a notification. One that cannot be read is for everybody: it
-// may come from another version of us.
+// audienceOf reads a notification. One that cannot be read is for every audience:
+// it may come from another version of us.
 func (b *bus) audienceOf(payload string) audience {
 	from, number, _ := strings.Cut(payload, " ")
 	if from == b.self {

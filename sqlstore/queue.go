@@ -81,8 +81,7 @@ const (
 // newest is how many ended operations are shown.
 const newest = 64
 
-// lockLine keeps everybody else from moving the line of a queue until the
-// transaction ends.
+// lockLine locks the line of a queue until the transaction ends: no other moves it.
 func (s *Store) lockLine(ctx context.Context, t *tx, name string) { s.lockMeta(ctx, t, metaQueue+name) }
 
 // turn returns the operation whose turn it is; "" when none waits, or there is no
@@ -165,7 +164,7 @@ func (s *Store) StartQueued(ctx context.Context, name string, limit int) (starte
 }
 
 // turnTries is how often one transaction looks again because the operation whose
-// turn it was has been cancelled. The next call goes on.
+// turn it was has been cancelled. The next call continues.
 const turnTries = 100
 
 // startNext starts the operation whose turn it is; "" when none waits any more, or

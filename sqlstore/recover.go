@@ -84,7 +84,7 @@ func (s *Store) enter(ctx context.Context, b ktrdr.Backend, timeout time.Duratio
 	return alone, err
 }
 
-// endLives forgets the lives that are over, and tells of those that did not leave.
+// endLives deletes the lives that are over. Those that did not leave get an event.
 func endLives(ctx context.Context, t *tx, text query, args ...any) error {
 	var dead []ktrdr.Backend
 	err := eachRow(ctx, t, func(row scanner) error {
@@ -131,7 +131,7 @@ func (s *Store) Leave(ctx context.Context, b ktrdr.Backend) error {
 }
 
 // Sweep implements ktrdr.Recovery. Silence is judged only when judge is true:
-// after an outage of the database everybody has been silent.
+// after an outage of the database all have been silent.
 func (s *Store) Sweep(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPolicy, judge bool) (ktrdr.Recovered, error) {
 	var r ktrdr.Recovered
 	silence := forever
@@ -156,8 +156,8 @@ func (s *Store) Sweep(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPoli
 	return r, errors.Join(errs...)
 }
 
-// forget tells of those that have been silent for the timeout, and forgets them
-// after a day.
+// forget writes events of those that have been silent for the timeout, and deletes
+// them after a day.
 func (s *Store) forget(ctx context.Context, b ktrdr.Backend, timeout time.Duration) error {
 	silence := max(forgotten, timeout)
 	return s.write(ctx, normal, func(t *tx) error {

@@ -56,7 +56,7 @@ func elapse(t *testing.T, s *Store, d time.Duration) {
 	}
 }
 
-func TestSweep_OrphansAreNeverEarlyAndChildrenGoOn(t *testing.T) {
+func TestSweep_OrphansAreNeverEarlyAndChildrenStillRun(t *testing.T) {
 	eachStore(t, storetest.Types(fanOut(1)), func(t *testing.T, s *Store) {
 		b := life("a", "1")
 		start(t, s, b, policy)
@@ -222,7 +222,7 @@ func TestSweep_AsksAParentThatWaitsForNoChild(t *testing.T) {
 	eachStore(t, storetest.Types(fanOut(1)), func(t *testing.T, s *Store) {
 		p := createParent(t, s)
 		task := claimDummy(t, s, "")
-		// An end that the parent was not told of.
+		// The parent was not told that its child ended.
 		mustRaw(t, s, `UPDATE operations SET status = 'COMPLETED', completed_at = {now} WHERE id = $1`, task.Operation)
 		sweep(t, s, life("a", "1"), policy, false)
 		wantStatus(t, s, p.ID, ktrdr.Completed)

@@ -149,7 +149,7 @@ func TestReports_CountWhatEndedSince(t *testing.T) {
 		l.research("run_a", 2, end{Outcome: ktrdr.Completed, Rung: "nothing"})
 		l.research("run_a", 3, end{Outcome: ktrdr.Completed, Rung: ktrdr.RungRejected})
 		l.research("run_a", 4, end{Outcome: ktrdr.Failed})
-		l.research("run_a", 5, end{}) // it goes on
+		l.research("run_a", 5, end{}) // it still runs
 		got, err := l.s.EndedSince(l.Context(), from)
 		want := []ktrdr.EndedCount{
 			{Type: ktrdr.AgentResearch, Status: ktrdr.Completed, Rung: "finalist", N: 1},

@@ -129,7 +129,7 @@ func TestExpire_ThreadsOnlyByTheirOwnTTL(t *testing.T) {
 		x.sql(`UPDATE threads SET expires_at = expires_at - 61000000`)
 		x.sql(`UPDATE checkpoints SET put_at = put_at - 86400000000`)
 		putFor(t, s, "renewed", "2", "v", time.Minute)
-		next := threadPut("kept", "2", "", 0) // goes on from its parent and brings nothing new
+		next := threadPut("kept", "2", "", 0) // names its parent and brings nothing new
 		next.Parent, next.NewVersions, next.Values = "1", nil, nil
 		next.Checkpoint = json.RawMessage(`{"id":"2","v":4,"channel_versions":{"a":"1"}}`)
 		if _, err := s.Saver().Put(t.Context(), next); err != nil {

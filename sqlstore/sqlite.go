@@ -96,7 +96,7 @@ func (db *sqlite) createFile() error {
 	return err
 }
 
-// intact refuses to go on when the file is no longer the one that was opened:
+// intact returns an error when the file is no longer the one that was opened:
 // SQLite would keep writing to a file without a name, and all of it would be
 // gone with the process.
 func (db *sqlite) intact() error {

@@ -25,7 +25,7 @@ type found struct {
 var scanFound = fields(func(f *found) []any { return []any{&f.Operation, &f.Epoch, &f.kind, &f.root} })
 
 // treatQuery finds the next batch of those that satisfy where, which has n
-// arguments; the last argument is the id to go on from.
+// arguments; the last argument is the id after which it starts.
 func treatQuery(where string, n int) query {
 	return query(fmt.Sprintf(`SELECT id, epoch, operation_type, root_id FROM operations
 		WHERE %s AND id > $%d ORDER BY id LIMIT %d`, where, n+1, batch))

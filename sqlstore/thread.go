@@ -42,8 +42,8 @@ func contentHash(v thread.Value) ktrdr.Hash {
 }
 
 const (
-	// A put that only goes on from its parent finds both and locks the thread
-	// in one statement.
+	// A put that names its parent finds both and locks the thread in one
+	// statement.
 	selectParentLocked query = `SELECT c.slots, ` + liveLease + ` FROM threads t JOIN checkpoints c ON c.tenant = t.tenant
 		AND c.thread_id = t.thread_id
 		WHERE t.tenant = $1 AND t.thread_id = $2 AND t.expires_at IS NULL AND c.ns = $3 AND c.id = $4 {lock}`

@@ -12,7 +12,7 @@ const (
 	openCopy query = `INSERT INTO threads (tenant, thread_id) SELECT tenant, CAST($3 AS TEXT) FROM threads
 		WHERE tenant = $1 AND thread_id = $2 ON CONFLICT (tenant, thread_id) DO NOTHING`
 
-	// Both threads, in one order for everybody.
+	// Both threads, always in the same order.
 	lockBoth query = `SELECT thread_id FROM threads WHERE tenant = $1 AND thread_id IN ($2, $3) ORDER BY thread_id {lock}`
 
 	// What the copy saw of a version comes after what the thread saw itself.

@@ -20,8 +20,7 @@ const (
 	lockRoots query = `SELECT id FROM operations WHERE id IN ({ids}) ORDER BY id {lock}`
 )
 
-// lockTree keeps everybody else from changing the tree of id until the
-// transaction ends. A missing operation locks nothing.
+// lockTree locks the tree of id until the transaction ends: no other changes it. A missing operation locks nothing.
 func (s *Store) lockTree(ctx context.Context, t *tx, id ktrdr.OperationID) {
 	if s.isPostgres() { // on SQLite the transaction has the whole file
 		t.later(ctx, lockRoot, id)

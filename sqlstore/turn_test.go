@@ -12,8 +12,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// While another process writes, who has the turn can leave in time, others go
-// on waiting, and looks are answered.
+// While another process writes, the caller whose turn it is can give up in time,
+// others wait, and reads are answered.
 func TestWriter_WhoHasTheTurnStillHasADeadline(t *testing.T) {
 	path := sqlitePath(t)
 	s, other := openTest(t, path, testSteps()), openTest(t, path, testSteps())
@@ -51,7 +51,7 @@ func TestWriter_WhoHasTheTurnStillHasADeadline(t *testing.T) {
 }
 
 // A disk stalls, the queue fills with callers, and all of them give up.
-func TestWriter_AQueueOfThoseWhoGaveUpIsInNobodysWay(t *testing.T) {
+func TestWriter_CallersThatGaveUpDelayNoOther(t *testing.T) {
 	s := openTest(t, sqlitePath(t), testSteps())
 	w := sqliteOf(t, s).writer
 	stalls, ends := make(chan struct{}), make(chan struct{})

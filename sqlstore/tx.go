@@ -33,7 +33,7 @@ type queryer interface {
 
 // execer is a queryer that also writes. Later is exec for a statement whose answer
 // is not needed: PostgreSQL is sent it with the next statement that needs an answer,
-// or with COMMIT, and so may tell of its error only there.
+// or with COMMIT, and so may return its error only there.
 type execer interface {
 	queryer
 	exec(ctx context.Context, q query, args ...any) (affected int64, err error)

@@ -11,13 +11,13 @@ import (
 // hold begins a transaction that writes one event when it is told to and
 // commits when it is told again.
 func hold(t *testing.T, s *Store, op ktrdr.OperationID) (write, commit func()) {
-	begun, goOn, wrote, end := make(chan bool), make(chan bool), make(chan bool), make(chan bool)
+	begun, release, wrote, end := make(chan bool), make(chan bool), make(chan bool), make(chan bool)
 	done := make(chan error, 1)
 	go func() {
 		done <- s.write(t.Context(), normal, func(x *tx) error {
 			reach(t, x)
 			begun <- true
-			<-goOn
+			<-release
 			insertEvent(t.Context(), x, op, ktrdr.EventCheckpoint, 1, struct{}{})
 			reach(t, x)
 			wrote <- true
@@ -27,7 +27,7 @@ func hold(t *testing.T, s *Store, op ktrdr.OperationID) (write, commit func()) {
 	}()
 	<-begun
 	write = func() {
-		goOn <- true
+		release <- true
 		<-wrote
 	}
 	commit = func() {

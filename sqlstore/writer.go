@@ -141,7 +141,7 @@ func (w *writer) unanswered(j *job) error {
 	select {
 	case err := <-j.done:
 		return err
-	default: // a body ended its goroutine under everybody
+	default: // a body ended the goroutine of all callers
 		return unknownResult(errClosed)
 	}
 }

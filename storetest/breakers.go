@@ -35,10 +35,10 @@ func (l *lab) saved(name string, version int64) ktrdr.Breaker {
 	return stored
 }
 
-// breakerEvents waits until the log tells of n changes and returns them.
+// breakerEvents waits until the log has n changes and returns them.
 func (l *lab) breakerEvents(n int) (told []ktrdr.Event) {
 	l.Helper()
-	l.eventually(fmt.Sprintf("the log tells of %d changes", n), func() bool {
+	l.eventually(fmt.Sprintf("the log has %d changes", n), func() bool {
 		events, err := l.Events(l.ctx(), ktrdr.EventQuery{Limit: 1000})
 		l.must(err)
 		told = nil

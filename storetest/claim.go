@@ -167,7 +167,7 @@ var claims = map[string]func(*lab){
 		if got := l.try("w"); got != nil {
 			l.Errorf("claimed %s while paused", got.Operation)
 		}
-		l.save(task, 1, 1) // what runs goes on
+		l.save(task, 1, 1) // running work is not stopped
 		l.finish(task, ktrdr.Completed)
 		l.must(l.SetPaused(l.ctx(), false))
 		if paused, err := l.Paused(l.ctx()); err != nil || paused {
@@ -231,7 +231,7 @@ var keys = map[string]func(*lab){
 		}
 	},
 
-	"AnEndedClaimsKeyClaimsAnew": func(l *lab) {
+	"AnEndedClaimsKeyClaimsAgain": func(l *lab) {
 		l.create(ktrdr.NewOperation{})
 		l.create(ktrdr.NewOperation{})
 		first := l.claimUnder("w", "k")

@@ -230,7 +230,7 @@ func (w *twins) sweep() {
 	})
 }
 
-// lose sweeps under a timeout that everybody has passed, until the clock of
+// lose sweeps under a timeout that all workers have passed, until the clock of
 // the store has passed it too.
 func (w *twins) lose() {
 	p := forced

@@ -189,7 +189,7 @@ func compareCursors(a, b ktrdr.Cursor) int {
 	return int(a.ID - b.ID)
 }
 
-// follow reads the log in small pages as it grows, until it tells of a worker.
+// follow reads the log in small pages as it grows, until it names a worker.
 func (l *lab) follow(last string) []ktrdr.Cursor {
 	var all []ktrdr.Cursor
 	q := ktrdr.EventQuery{Limit: 11}
@@ -206,6 +206,6 @@ func (l *lab) follow(last string) []ktrdr.Cursor {
 			}
 		}
 	}
-	l.Errorf("the log did not tell of %s in %v", last, patience)
+	l.Errorf("the log did not name %s in %v", last, patience)
 	return all
 }

@@ -80,7 +80,7 @@ var finishes = map[string]func(*lab){
 			op, err := l.Finish(l.ctx(), f)
 			l.must(err)
 			if op.Status != ktrdr.Cancelled || op.Checkpoint == nil || op.Checkpoint.ID != ktrdr.CheckpointID(1, 1) {
-				l.Errorf("%s with checkpoint %+v, want the one before the end: from the last nothing can go on", op.Status, op.Checkpoint)
+				l.Errorf("%s with checkpoint %+v, want the one before the end: the last cannot be resumed from", op.Status, op.Checkpoint)
 			}
 		}
 	},

@@ -9,8 +9,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// told waits until n events of a kind are visible, and returns who they
-// tell of.
+// told waits until n events of a kind are visible, and returns the
+// processes that they name.
 func (l *lab) told(kind ktrdr.EventKind, n int) (who []string) {
 	l.Helper()
 	l.caughtUp()

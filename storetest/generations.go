@@ -394,7 +394,7 @@ var runEnds = map[string]func(*lab){
 			l.cancelRun(run)
 			l.batch(run, false)
 			l.ends(run, true)
-			l.eventually("the clock of the store goes on", func() bool { return time.Since(l.run(run).EndedAt) > 2*time.Millisecond })
+			l.eventually("the clock of the store has advanced", func() bool { return time.Since(l.run(run).EndedAt) > 2*time.Millisecond })
 		}
 		same(l, "the first that ended", next(time.Hour), "s")
 		same(l, "while the first is told", next(time.Microsecond), "t")
@@ -405,7 +405,7 @@ var runEnds = map[string]func(*lab){
 		if told.IsZero() || !l.run("s").ToldAt.IsZero() {
 			l.Errorf("t was told at %v and s at %v", told, l.run("s").ToldAt)
 		}
-		l.createAfter(ktrdr.Operation{CreatedAt: told}, ktrdr.NewOperation{}) // the clock of the store goes on
+		l.createAfter(ktrdr.Operation{CreatedAt: told}, ktrdr.NewOperation{}) // the clock of the store advances
 		l.must(l.MarkDelivered(l.ctx(), "t"))
 		same(l, "told again", l.run("t").ToldAt, told)
 	},

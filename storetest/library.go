@@ -121,7 +121,7 @@ var libraryBars = map[string]func(*lab){
 		same(l, "bars", l.barsSeen(true), []string{"A 1h 1 true", "A 1h 2 false"})
 	},
 
-	"BarsThatAreNoneAreRefused": func(l *lab) {
+	"InvalidBarsAreRefused": func(l *lab) {
 		for _, spoil := range []func(*ktrdr.NewBars){
 			func(n *ktrdr.NewBars) { n.Symbol = "" },
 			func(n *ktrdr.NewBars) { n.Timeframe = "a\x00" },
@@ -431,7 +431,7 @@ var libraryDocuments = map[string]func(*lab){
 		same(l, "how many are left", len(all), 1)
 	},
 
-	"DocumentsThatAreNoneAreRefused": func(l *lab) {
+	"InvalidDocumentsAreRefused": func(l *lab) {
 		for _, d := range []ktrdr.Document{
 			{Kind: "poem", Name: "a"},
 			{Kind: ktrdr.StrategyDocument, Name: ""},

@@ -69,7 +69,7 @@ func (l *lab) last(id ktrdr.OperationID, kind ktrdr.EventKind) ktrdr.Event {
 	return found
 }
 
-// pathOf is the way through the statuses that events tell of.
+// pathOf lists the statuses that events name, in their order.
 func pathOf(events []ktrdr.Event) []ktrdr.Status {
 	var path []ktrdr.Status
 	for _, e := range events {

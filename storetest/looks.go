@@ -125,7 +125,7 @@ var looks = map[string]func(*lab){
 		if look := l.lookOf(first.ID); !look.EndedAt.IsZero() || look.P != nil {
 			l.Errorf("a look whose operation failed: %+v", look)
 		}
-		second := l.create(looking("k", a)) // the same look goes on
+		second := l.create(looking("k", a)) // the same look continues
 		end(`{"look":{"p":0.25,"adjusted_p":0.5,"claim":true,"look_hash":"`+ktrdr.Hash{9}.String()+`","result":{"a": 1}}}`, ktrdr.Completed)
 		look := l.lookOf(first.ID)
 		same(l, "look", look.LookResult, ktrdr.LookResult{

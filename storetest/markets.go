@@ -139,7 +139,7 @@ var marketMerges = map[string]func(*lab){
 			l.create(looking("", young.Market))
 		}
 		both := l.create(looking("both", old.Market, young.Market))
-		l.createAfter(both, ktrdr.NewOperation{}) // the clock of the store goes on
+		l.createAfter(both, ktrdr.NewOperation{}) // the clock of the store advances
 		last := l.create(looking("first", young.Market, other.Market))
 		newest := l.allTrials(ktrdr.TrialQuery{Of: []ktrdr.OperationID{last.ID}})[0].CreatedAt
 		tried := func(want int) {
@@ -178,7 +178,7 @@ var marketMerges = map[string]func(*lab){
 		}
 		same(l, "looks under the old name", len(l.allLooks(ktrdr.LookQuery{Market: young.Market})), 5)
 
-		// Everything goes on under both names.
+		// Both names can be used from now on.
 		same(l, "trials counted", l.byHand("", young.Market), 10)
 		look := l.lookOf(l.create(looking("", young.Market, old.Market)).ID)
 		same(l, "next look", look.Markets, []ktrdr.LookMarket{{Market: old.Market, Number: 7}})
@@ -192,7 +192,7 @@ var marketMerges = map[string]func(*lab){
 
 	"AMarketThatWasMergedTwiceIsFoundUnderEveryName": func(l *lab) {
 		oldest, middle := l.twoMarkets("A", "B")
-		l.clockGoesOn()
+		l.clockAdvances()
 		youngest := l.market("C").Market
 		for _, market := range []string{oldest, middle, youngest} {
 			l.create(looking("", market))
@@ -244,12 +244,12 @@ var marketMerges = map[string]func(*lab){
 func (l *lab) twoMarkets(a, b string) (older, younger string) {
 	l.Helper()
 	older = l.market(a).Market
-	l.clockGoesOn()
+	l.clockAdvances()
 	return older, l.market(b).Market
 }
 
-// clockGoesOn waits until the clock of the store shows another instant.
-func (l *lab) clockGoesOn() {
+// clockAdvances waits until the clock of the store shows another instant.
+func (l *lab) clockAdvances() {
 	l.Helper()
 	l.createAfter(l.create(ktrdr.NewOperation{Priority: -1}), ktrdr.NewOperation{Priority: -1})
 }

@@ -256,7 +256,7 @@ var queues = map[string]func(*lab){
 		l.is(third.ID, ktrdr.Running)
 	},
 
-	"WhoWaitsInALineIsNotAskedBeforeItsTurn": func(l *lab) {
+	"AParentInALineIsAskedOnlyInItsTurn": func(l *lab) {
 		first, waits := l.stand(ktrdr.Queue{Limit: 1}), l.stand(ktrdr.Queue{Limit: 1})
 		l.end(first.ID)
 		l.create(ktrdr.NewOperation{Parent: waits.ID, Ordinal: 1})

@@ -65,7 +65,7 @@ var queuesAtOnce = map[string]func(*lab){
 			l.Errorf("who stands in no line has session %d and the place %+v", op.Session, op.Queue)
 		}
 		if op := l.stand(ktrdr.Queue{}); op.Session <= n-1 {
-			l.Errorf("the last one has session %d, which does not go on from %d", op.Session, n)
+			l.Errorf("the last one has session %d, which does not follow %d", op.Session, n)
 		}
 	},
 }

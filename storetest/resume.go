@@ -34,7 +34,7 @@ var resumes = map[string]func(*lab){
 			l.Errorf("resumed: %+v", op)
 		}
 		if next := l.claim("w"); next.Cancel {
-			l.Error("the new claim is told of the old cancel")
+			l.Error("the new claim has the old cancel")
 		}
 	},
 

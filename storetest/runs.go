@@ -228,7 +228,7 @@ var runs = map[string]func(*lab){
 		l.cancel(waits.ID)
 		same(l, "counts", l.recount("r"), ktrdr.RunCounts{Created: 7, Completed: 3, Rejected: 1, Finalists: 1, Failed: 1, Cancelled: 2})
 
-		for _, id := range []ktrdr.OperationID{failed.ID, running.ID} { // go on, and end again
+		for _, id := range []ktrdr.OperationID{failed.ID, running.ID} { // resume, and end again
 			_, err := l.Resume(l.ctx(), id)
 			l.must(err)
 			l.recount("r")

@@ -83,7 +83,7 @@ var settings = map[string]func(*lab){
 		same(l, "events", kinds(l.logOf(""))[:2], []ktrdr.EventKind{ktrdr.EventPaused, ktrdr.EventUnpaused})
 	},
 
-	"ChangedTellsOfNewWork": func(l *lab) {
+	"ChangedReportsNewWork": func(l *lab) {
 		for what, do := range map[string]func(){
 			"a new operation": func() { l.create(ktrdr.NewOperation{}) },
 			"a cancel":        func() { l.cancel(l.claim("w").Operation) },

@@ -7,7 +7,7 @@ import (
 )
 
 // The policies of these cases: one under which no worker is late, one under which
-// everybody is.
+// all workers are.
 var (
 	keep   = ktrdr.RecoveryPolicy{Timeout: time.Hour, Late: time.Hour, AutoResume: true}
 	forced = ktrdr.RecoveryPolicy{Timeout: time.Microsecond, Late: time.Microsecond, AutoResume: true}

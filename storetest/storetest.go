@@ -63,7 +63,7 @@ func Run(t *testing.T, open func(t *testing.T, types ktrdr.Types) ktrdr.Store, c
 type lab struct {
 	*testing.T
 	ktrdr.Store
-	gate   atomic.Bool // opened, it lets the plans of gated trees go on
+	gate   atomic.Bool // opened, it lets the plans of gated trees continue
 	names  atomic.Int64
 	remote bool // the store is a server that others use too
 }
@@ -161,7 +161,7 @@ func (l *lab) create(n ktrdr.NewOperation) ktrdr.Operation {
 func (l *lab) createAfter(before ktrdr.Operation, n ktrdr.NewOperation) ktrdr.Operation {
 	l.Helper()
 	var op ktrdr.Operation
-	l.eventually("the store's clock goes on", func() bool {
+	l.eventually("the store's clock has advanced", func() bool {
 		op = l.create(n)
 		if op.CreatedAt.After(before.CreatedAt) {
 			return true

@@ -161,7 +161,7 @@ func (l *lab) children(parent ktrdr.OperationID) []ktrdr.Operation {
 	return byOrdinal(page.Operations)
 }
 
-// ended reads how many ends of children a parent's plan was told of.
+// ended reads how many ends of children were reported to a parent's plan.
 func (l *lab) ended(parent ktrdr.OperationID) int {
 	l.Helper()
 	var state treeState

@@ -310,7 +310,7 @@ var adoptions = map[string]func(*lab){
 		}
 	},
 
-	"AResumedGrandchildTreeGoesOn": func(l *lab) {
+	"AResumedGrandchildTreeContinues": func(l *lab) {
 		top := l.plant(treeSpec{Children: 1, Depth: 1})
 		task := l.claim("w")
 		l.save(task, 1, 1)

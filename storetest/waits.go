@@ -8,7 +8,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// later gives a claim back for so long and returns the operation.
+// later gives a claim back for the time wait and returns the operation.
 func (l *lab) later(task ktrdr.Task, wait time.Duration) ktrdr.Operation {
 	l.Helper()
 	l.must(l.Release(l.ctx(), ktrdr.Released{

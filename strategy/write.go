@@ -41,7 +41,7 @@ func (s *Strategy) document() object {
 	return c.grammar().tree().(object)
 }
 
-// writeBlock writes a mapping, a key a line; what is short and flat goes on the key's line.
+// writeBlock writes a mapping, a key a line; what is short and flat is written on the key's line.
 func writeBlock(b *bytes.Buffer, o object, indent string) {
 	for _, m := range o {
 		b.WriteString(indent + scalar(m.key) + ":")

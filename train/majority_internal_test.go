@@ -6,7 +6,7 @@ import (
 	"github.com/ktrdr/ktrdr/metrics"
 )
 
-func TestTestMetrics_KnowTheCommonestClassOfTheTestPart(t *testing.T) {
+func TestTestMetrics_KnowTheMostFrequentClassOfTheTestPart(t *testing.T) {
 	m := metrics.TestMetrics{
 		Samples:      10,
 		ClassMetrics: &metrics.ClassMetrics{Classes: []metrics.ClassScore{{Samples: 2}, {Samples: 7}, {Samples: 1}}},

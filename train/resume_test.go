@@ -132,7 +132,7 @@ func TestRun_GoesFromKernelToKernel(t *testing.T) {
 	}
 }
 
-func TestRestore_GoesOnInTheClassOfTheRun(t *testing.T) {
+func TestRestore_ResumesInTheClassOfTheRun(t *testing.T) {
 	s := lab{epochs: 3}.parse(t)
 	ds := prepare(t, s, synth(t, "AAA", 700, 3, 0))
 	portable, err := neural.KernelByName("portable")

@@ -26,7 +26,7 @@ func hesitant(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
 	return nil, fmt.Errorf("design: %w", &worker.Later{After: 20 * time.Minute, Reason: "the provider asked for 20 minutes"})
 }
 
-func TestLater_GivesTheOperationBackForSoLong(t *testing.T) {
+func TestLater_GivesTheOperationBackForItsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := workertest.New()
 		b.Create("op_a", ktrdr.Dummy, nil)

@@ -213,7 +213,7 @@ func TestOutage_NextWorkerDeliversWhatTheLastOneLeft(t *testing.T) {
 	})
 }
 
-func TestOutage_FolderOfALivingWorkerIsLeftAlone(t *testing.T) {
+func TestOutage_FolderOfALivingWorkerIsNotChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := workertest.New()
 		b.Create("op_a", ktrdr.Dummy, nil)

@@ -37,10 +37,10 @@ func TestSpool_SlowWriteHoldsUpNoOther(t *testing.T) {
 	}
 	all := entries()
 	checkpoint, end, other := all[1], all[2], all[3]
-	begun, goOn := make(chan struct{}), make(chan struct{})
+	begun, proceed := make(chan struct{}), make(chan struct{})
 	s.slow = func() {
 		begun <- struct{}{}
-		<-goOn
+		<-proceed
 	}
 	added := make(chan error)
 	add := func(e *entry) {
@@ -49,7 +49,7 @@ func TestSpool_SlowWriteHoldsUpNoOther(t *testing.T) {
 	}
 	finish := func() {
 		t.Helper()
-		goOn <- struct{}{}
+		proceed <- struct{}{}
 		if err := <-added; err != nil {
 			t.Error(err)
 		}

@@ -148,7 +148,7 @@ type report struct {
 	} `json:"testResults"`
 }
 
-// failures tells of the first tests that did not pass.
+// failures names the first tests that did not pass.
 func (r report) failures() string {
 	var said []string
 	for _, file := range r.Files {

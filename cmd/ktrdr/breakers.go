@@ -99,7 +99,7 @@ func (a *app) decided(b resilience.Decided, err error) error {
 			return
 		}
 		for _, other := range b.AlsoBlocking {
-			fmt.Fprintf(w, "%s is not closed and still stands in the way: see `ktrdr breakers`, and close it with `ktrdr breakers reset %s`.\n",
+			fmt.Fprintf(w, "%s is open too and still blocks these calls: see `ktrdr breakers`, and close it with `ktrdr breakers reset %s`.\n",
 				term.Plain(other), term.Plain(other))
 		}
 	})

@@ -81,7 +81,7 @@ func newResume(a *app) *cobra.Command {
 			return a.show(r, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%s is %s", id, r.Status)
 				if r.ResumedFrom != nil {
-					fmt.Fprintf(w, " and goes on from the checkpoint at step %d", r.ResumedFrom.Step)
+					fmt.Fprintf(w, " and resumes from the checkpoint at step %d", r.ResumedFrom.Step)
 				}
 				fmt.Fprintf(w, ".\nWatch it with `ktrdr follow %s`.\n", id)
 			})
@@ -130,7 +130,7 @@ func newUnpin(a *app) *cobra.Command {
 
 func newPause(a *app) *cobra.Command {
 	return a.pausing("pause", "Start no new operations until `ktrdr unpause`; running ones finish", true,
-		"Paused: what runs goes on, nothing new is started. Go on with `ktrdr unpause`.")
+		"Paused: running operations finish, and no new one starts. End the pause with `ktrdr unpause`.")
 }
 
 func newUnpause(a *app) *cobra.Command {

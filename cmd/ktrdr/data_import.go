@@ -127,7 +127,7 @@ func (a *app) importAll(cmd *cobra.Command, targets []local.Target, opt market.I
 	})
 }
 
-// imported imports files and tells of each as it goes.
+// imported imports files and prints a line for each.
 func (a *app) imported(ctx context.Context, im *local.Importer, targets []local.Target) error {
 	var results []local.Imported
 	failed, exists := false, true

@@ -54,7 +54,7 @@ func (a *app) exportTables(f *exportFlags, read func() ([]export.Table, error)) 
 }
 
 const memoryExportHelp = `Write the ledger (every trial), the looks at holdouts and the experiments as tables for
-pandas, DuckDB and spreadsheets. "ktrdr help formats.md" says what each column means.
+pandas, DuckDB and spreadsheets. "ktrdr help formats" says what each column means.
 Existing files are kept unless --force is given.`
 
 func newMemoryExport(a *app) *cobra.Command {

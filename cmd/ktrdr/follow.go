@@ -287,9 +287,9 @@ func (w *watcher) reached(ctx context.Context, err error) error {
 	return nil
 }
 
-// stopped tells a user who stopped the watching that the work goes on.
+// stopped tells a user who stopped the watching that the work still runs.
 func (w *watcher) stopped(ctx context.Context, what, id string) {
 	if errors.Is(context.Cause(ctx), errStopped) && !w.a.json {
-		fmt.Fprintf(w.a.err, "The %s goes on. Watch it again with `ktrdr follow %s`.\n", what, id)
+		fmt.Fprintf(w.a.err, "The %s is still running. Watch it again with `ktrdr follow %s`.\n", what, id)
 	}
 }

@@ -18,12 +18,12 @@ import (
 const helpHelp = `Print the help of a command, or a page of the guide.
 
   ktrdr help train          the help of the command
-  ktrdr help glossary       the page of the guide
-  ktrdr help research.md    the page, if a command has the same name
+  ktrdr help glossary       the page of the guide; glossary.md is the same
+  ktrdr help research       both, if a command and a page have the same name
   ktrdr help topics         list the pages`
 
 // strictHelp makes the help command print commands and pages of the guide, and
-// refuse every other name. Commands win; NAME.md always means the page.
+// refuse every other name. NAME.md means the page only.
 func strictHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
@@ -44,7 +44,8 @@ func strictHelp(root *cobra.Command) {
 			return err
 		}
 		if cmd.Parent() == root && slices.Contains(docs.Topics, cmd.Name()) {
-			fmt.Fprintf(root.OutOrStdout(), "\nThe guide has a page about it: `ktrdr help %s.md`\n", cmd.Name())
+			fmt.Fprintln(root.OutOrStdout())
+			return printTopic(root, args)
 		}
 		return nil
 	}
@@ -58,11 +59,7 @@ func printTopic(root *cobra.Command, args []string) error {
 		return usagef("`ktrdr help` takes a command or one topic; `ktrdr help topics` lists the topics")
 	case topic == "topics":
 		for _, name := range docs.Topics {
-			shown := name
-			if slices.Contains(commandNames(root), name) {
-				shown += ".md"
-			}
-			fmt.Fprintf(out, "  %-16s %s\n", shown, docs.Summary(name))
+			fmt.Fprintf(out, "  %-16s %s\n", name, docs.Summary(name))
 		}
 		fmt.Fprintln(out, "`ktrdr help TOPIC` prints a page.")
 		return nil

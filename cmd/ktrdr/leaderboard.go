@@ -18,7 +18,7 @@ DEFL is the deflated Sharpe ratio: the Sharpe ratio adjusted for the number of t
 on the market until today, as a probability from 0 to 1. ALPHA is the return per year
 that the market does not explain: the intercept of a regression on buy-and-hold.
 TRIALS and LOOKS are those of the market today. PRICES are imported, made up (by
-"ktrdr data synth" or the demo), or unknown. "ktrdr help research.md" defines each
+"ktrdr data synth" or the demo), or unknown. "ktrdr help research" defines each
 figure.`
 
 func newLeaderboard(a *app) *cobra.Command {

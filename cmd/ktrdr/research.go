@@ -43,7 +43,7 @@ run sooner.`
 type researchFlags struct {
 	research.Request
 	file   string // or name of a strategy
-	ignore bool   // go on although nothing of the goal is understood
+	ignore bool   // start although no word of the goal is understood
 	seed   uint64
 	until  string
 	startFlags

@@ -32,7 +32,7 @@ trades and strategy, at most 1 MB, readable without a network and without a scri
 
 --csv DIR and --parquet DIR write trades, equity, positions and figures as files for
 pandas, DuckDB and spreadsheets: of a backtest, or of the backtest of a research.
-"ktrdr help formats.md" says what each column means.
+"ktrdr help formats" says what each column means.
 
 A backtest of several symbols shows the figures of the sum and of each symbol. A
 research shows every check of its verdict, or why a gate rejected it, and what to try

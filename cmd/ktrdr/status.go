@@ -56,7 +56,7 @@ func (a *app) health(ctx context.Context, c *client.Client) error {
 			h.Store.Kind, h.Store.Version)
 		fmt.Fprintf(w, "degradation level: %s, switched off: %s\n", h.Degradation.Level, term.Dash(strings.Join(h.Degradation.Shed, ", ")))
 		if h.Paused {
-			fmt.Fprintln(w, "paused: no operation is started; go on with `ktrdr unpause`")
+			fmt.Fprintln(w, "paused: no new operation starts; end the pause with `ktrdr unpause`")
 		}
 		view.Slots(w, workers)
 		d := h.OrphanDetector

@@ -29,7 +29,7 @@ in this order is used:
   lab       added with "ktrdr strategies add"; every backend has it
   built-in  an example of the program
 
-To write your own, start with an example. "ktrdr help strategies.md" explains the file:
+To write your own, start with an example. "ktrdr help strategies" explains the file:
 
   ktrdr strategies example rsi_mean_reversion > mine.yaml
   ktrdr validate mine.yaml`

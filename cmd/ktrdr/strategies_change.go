@@ -86,7 +86,7 @@ func newStrategiesDelete(a *app) *cobra.Command {
 }
 
 const instrumentsHelp = `Show, set or delete the instruments file of the lab: asset classes and costs of
-symbols. "ktrdr help research.md" describes it. Every backend of the lab uses it, and a
+symbols. "ktrdr help research" describes it. Every backend of the lab uses it, and a
 backup contains it. A file instruments.yaml in the data folder of a backend wins for
 that backend. The lab gets a copy of it when the backend starts.`
 

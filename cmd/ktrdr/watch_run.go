@@ -21,7 +21,7 @@ import (
 )
 
 // runWatcher follows a run until it has ended. On a terminal it is a table that
-// is redrawn; elsewhere a line tells of each change.
+// is redrawn; elsewhere each change is a line.
 //
 //	stream of the run's row ──▶ counts, and the end
 //	status, every second ─────▶ the researches that are active now
@@ -92,8 +92,8 @@ func (w *runWatcher) watch(ctx context.Context) error {
 	}, func() (bool, error) { return false, w.reached(ctx, w.look(ctx)) })
 }
 
-// lookLast shows how the last researches ended. The table that follows tells of
-// them too, so that an error is not worth more than this.
+// lookLast shows how the last researches ended. The table that follows
+// names them too, so an error is not reported.
 func (w *runWatcher) lookLast(ctx context.Context) {
 	if !w.a.json {
 		_ = w.look(ctx)

@@ -77,7 +77,7 @@ func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
 	}
 }
 
-// remembers checks that status, memory and leaderboard tell of a research.
+// remembers checks that status, memory and leaderboard name a research.
 func (l *lab) remembers(op ktrdr.Operation) {
 	l.t.Helper()
 	var result research.Result
@@ -91,7 +91,7 @@ func (l *lab) remembers(op ktrdr.Operation) {
 	}
 	for _, args := range [][]string{{"status"}, {"memory"}, {"memory", "list"}, {"memory", "trials"}, {"leaderboard"}} {
 		if out := l.must(args...); !strings.Contains(out, op.ID.Tail()) {
-			l.t.Errorf("ktrdr %s does not tell of %s:\n%s", strings.Join(args, " "), op.ID, out)
+			l.t.Errorf("ktrdr %s does not name %s:\n%s", strings.Join(args, " "), op.ID, out)
 		}
 	}
 	if out := l.must("memory", "hypotheses"); !strings.Contains(out, op.Queue.Run+"/0/0") {

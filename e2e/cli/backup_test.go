@@ -68,7 +68,7 @@ func holds(t *testing.T, dir string, names ...string) (found []string) {
 	return found
 }
 
-func TestBackup_TellsOfDamagedBlobs(t *testing.T) {
+func TestBackup_NamesDamagedBlobs(t *testing.T) {
 	t.Parallel()
 	l, id, _ := savedLab(t)
 	p, _ := l.serve("--workers", "0")
@@ -176,7 +176,7 @@ func TestRestore_KilledWhileItReadsLeavesAFolderThatNoCommandTakes(t *testing.T)
 
 // A kill leaves the folder as it is at some moment between the mark and its
 // removal; the last of them, when all rows are there, is the hardest.
-func TestRestore_BeginsAnewWhereOneWasKilled(t *testing.T) {
+func TestRestore_StartsAgainWhereOneWasKilled(t *testing.T) {
 	t.Parallel()
 	_, id, file := savedLab(t)
 	l := newLab(t)

@@ -84,7 +84,7 @@ func TestDataImport_NormalisesWhenAsked(t *testing.T) {
 	}
 }
 
-func TestDataImport_GoesOnAfterAFileThatIsRefused(t *testing.T) {
+func TestDataImport_ContinuesAfterAFileThatIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "AAA", "--bars", "300")
@@ -122,7 +122,7 @@ func TestDataImport_CountsOneFinding(t *testing.T) {
 	l.refused(exitFailed, ": 1 finding in 3 rows", "data", "check", one)
 }
 
-// Bars that the lab has already are no import: nothing is told of their market.
+// Bars that the lab has already are no import: nothing is printed about their market.
 func TestDataImport_SaysThatNothingChanged(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -235,7 +235,7 @@ func TestData_SaysWhatIsThereWhenASeriesIsNot(t *testing.T) {
 		{"resample", "eurusd", "1h", "2h"},
 	} {
 		if out := l.must(append([]string{"data"}, args...)...); !strings.Contains(out, "EURUSD "+args[2]) && !strings.Contains(out, "EURUSD 2h") {
-			t.Errorf("data %s does not tell of EURUSD:\n%s", strings.Join(args, " "), out)
+			t.Errorf("data %s does not name EURUSD:\n%s", strings.Join(args, " "), out)
 		}
 	}
 	l.refused(exitUsage, "`ktrdr data import FILE` adds to it", "data", "check", "GBPUSD", "1h")

@@ -16,7 +16,7 @@ import (
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
-// unwritten returns a function that tells of what was changed in the folder
+// unwritten returns a function that fails the test for each change in the folder
 // since.
 func unwritten(t *testing.T, dir string) func() {
 	t.Helper()
@@ -204,7 +204,7 @@ func TestDoctor_OfAStoppedLabMissesOnlyTheServer(t *testing.T) {
 }
 
 // A backend was killed and its WAL, in which everything still was, is deleted.
-func TestDoctor_TellsOfADeletedWAL(t *testing.T) {
+func TestDoctor_ReportsADeletedWAL(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "KTRDR_ADDR=127.0.0.1:0")
 	backend, _ := l.serve("--workers", "0")

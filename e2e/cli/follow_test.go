@@ -30,7 +30,7 @@ func TestFollow_CtrlCStopsTheWatchingAndNotTheWork(t *testing.T) {
 
 	id := l.start("--steps", "5")
 	if said := l.interruptedWatching("follow", id); !strings.Contains(said,
-		"The operation goes on. Watch it again with `ktrdr follow "+id+"`.") {
+		"The operation is still running. Watch it again with `ktrdr follow "+id+"`.") {
 		t.Errorf("follow said:\n%s", said)
 	}
 	if op := l.op(id); op.Status.Terminal() {
@@ -38,7 +38,7 @@ func TestFollow_CtrlCStopsTheWatchingAndNotTheWork(t *testing.T) {
 	}
 
 	said := l.interruptedWatching("research", "trend", "--follow")
-	_, rest, _ := strings.Cut(said, "The run goes on. Watch it again with `ktrdr follow ")
+	_, rest, _ := strings.Cut(said, "The run is still running. Watch it again with `ktrdr follow ")
 	run, _, ok := strings.Cut(rest, "`.")
 	if !ok {
 		t.Fatalf("research --follow said:\n%s", said)
@@ -46,7 +46,8 @@ func TestFollow_CtrlCStopsTheWatchingAndNotTheWork(t *testing.T) {
 	if out := l.must("status", run); !strings.Contains(out, "RUNNING") {
 		t.Errorf("the run was stopped with the watching:\n%s", out)
 	}
-	if said := l.interruptedWatching("follow", run); !strings.Contains(said, "The run goes on. Watch it again with `ktrdr follow "+run+"`.") {
+	if said := l.interruptedWatching("follow", run); !strings.Contains(said,
+		"The run is still running. Watch it again with `ktrdr follow "+run+"`.") {
 		t.Errorf("follow of the run said:\n%s", said)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // TestCLI_SaysWhatOfAGoalIsNotUnderstood goes through the real binary: words without
 // an effect are listed, a goal of such words alone is refused and creates nothing,
-// --ignore-unknown goes on, and the API goes on with a warning.
+// --ignore-unknown starts it, and the API starts it with a warning.
 func TestCLI_SaysWhatOfAGoalIsNotUnderstood(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

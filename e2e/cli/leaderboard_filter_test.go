@@ -10,7 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// A filter that selects nothing is told of: an unknown timeframe is refused, and one
+// A filter that selects nothing is reported: an unknown timeframe is refused, and one
 // that nothing was researched in is not taken for a lab without research.
 func TestLeaderboard_FiltersAreCheckedAndCounted(t *testing.T) {
 	t.Parallel()

@@ -210,7 +210,7 @@ func TestTakeOver_AnOldFolderBecomesTheLabs(t *testing.T) {
 		l.refused(exitFailed, "holds bars of an earlier version", "doctor")
 		p.End(syscall.SIGTERM)
 		if !strings.Contains(p.Err(), "not taken over from the data folder") || !strings.Contains(p.Err(), "strategy mine") {
-			t.Errorf("the log does not tell of it:\n%s", p.Err())
+			t.Errorf("the log does not report it:\n%s", p.Err())
 		}
 		if err := os.RemoveAll(filepath.Join(l.data, "data")); err != nil {
 			t.Fatal(err)

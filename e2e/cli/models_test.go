@@ -49,7 +49,7 @@ func TestCLI_AGoalThatHoldsAKeyIsRefused(t *testing.T) {
 	}
 }
 
-func TestCLI_AResetNamesTheBreakerThatStillBlocks(t *testing.T) {
+func TestCLI_AResetNamesTheOtherBreakerThatBlocks(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "KTRDR_MODELS=one/m,two/m", "KTRDR_PROVIDERS=one=http://127.0.0.1:1/one,two=http://127.0.0.1:1/two",
 		"KTRDR_MODEL_PRICES=one/m=0/0,two/m=0/0")
@@ -63,15 +63,16 @@ func TestCLI_AResetNamesTheBreakerThatStillBlocks(t *testing.T) {
 		return l.must(append(append([]string{"breakers"}, args...), person...)...)
 	}
 
-	if out := decide("reset", provider); strings.Contains(out, "breakers reset") {
+	if out := decide("reset", provider); strings.Contains(out, "still blocks") {
 		t.Errorf("all are closed, and it says:\n%s", out)
 	}
 	decide("force", cluster, "open")
 	if out := decide("reset", provider); !strings.Contains(out, provider+" is CLOSED") ||
+		!strings.Contains(out, cluster+" is open too and still blocks these calls") ||
 		!strings.Contains(out, "`ktrdr breakers reset "+cluster+"`") {
 		t.Errorf("the cluster is open, and the reset says:\n%s", out)
 	}
-	if out := decide("force", provider, "open"); strings.Contains(out, "breakers reset") {
+	if out := decide("force", provider, "open"); strings.Contains(out, "still blocks") {
 		t.Errorf("nothing is to pass, and it says:\n%s", out)
 	}
 	if b := decode[resilience.Decided](t, decide("force", cluster, "auto", "--json")); !slices.Equal(b.AlsoBlocking, []string{provider}) {

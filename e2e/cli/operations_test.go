@@ -319,7 +319,7 @@ func TestServe_ReadsItsConfigurationFile(t *testing.T) {
 	}
 }
 
-func TestServe_GoesOnAfterAKill(t *testing.T) {
+func TestServe_ResumesAfterAKill(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	p, said := l.serve("--workers", "1")
@@ -361,7 +361,7 @@ func TestDoctor_FindsAChangedBlob(t *testing.T) {
 	}
 	l.refused(exitFailed, name, "doctor", "--deep")
 	if a := l.run("doctor", "--deep"); strings.Count(a.out, name) != 1 {
-		t.Errorf("the same blob is told of more than once:\n%s", a.out)
+		t.Errorf("the same blob is reported more than once:\n%s", a.out)
 	}
 
 	if err := os.Remove(path); err != nil {

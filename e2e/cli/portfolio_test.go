@@ -114,7 +114,7 @@ func (l *lab) addsUp(op ktrdr.Operation) {
 	}
 }
 
-// listsSymbols holds the pages for people to what they tell of each symbol.
+// listsSymbols checks what the outputs for people say about each symbol.
 func (l *lab) listsSymbols(backtest ktrdr.Operation) {
 	l.t.Helper()
 	out := l.must("results", string(backtest.ID), "--include", "trades,equity,positions", "--limit", "3")

@@ -111,7 +111,7 @@ func (l *lab) backtests(model string) {
 	}
 }
 
-func TestCLI_CancelledTrainingGoesOnWhereItWas(t *testing.T) {
+func TestCLI_CancelledTrainingResumesWhereItWas(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "KTRDR_KERNEL=reference")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "6000", "--seed", "7")

@@ -14,7 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// listener is a program that is told of runs that ended.
+// listener is a webhook for runs that ended.
 func listener(t *testing.T) (url string, heard <-chan backend.RunEnded) {
 	t.Helper()
 	told := make(chan backend.RunEnded, 8)
@@ -29,9 +29,9 @@ func listener(t *testing.T) (url string, heard <-chan backend.RunEnded) {
 	return hook.URL, told
 }
 
-// A run that lasts is told of once, when its time is over, with all its
+// A run that lasts is reported once, when its time is over, with all its
 // generations; the backend is restarted in between.
-func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
+func TestWebhook_ReportsALastingRunWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	hook, heard := listener(t)
 	l := newLab(t, "KTRDR_WEBHOOK="+hook)
@@ -44,7 +44,7 @@ func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
 	}
 	st := decode[serverStatus](t, l.must("status", "--json")).Research
 	if len(st.Lasting) != 1 || st.Lasting[0].Run != made.Run || st.Lasting[0].Until.Sub(until).Abs() > time.Microsecond {
-		t.Errorf("status tells of the lasting runs %+v, want %s until %s", st.Lasting, made.Run, until)
+		t.Errorf("status names the lasting runs %+v, want %s until %s", st.Lasting, made.Run, until)
 	}
 	p.End(syscall.SIGKILL)
 	var again backend.Announcement
@@ -55,17 +55,17 @@ func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
 			t.Errorf("heard %+v at %s, want several generations, after %s", e, time.Now(), until)
 		}
 	case <-time.After(2 * time.Minute):
-		t.Fatal("no webhook call told of the end")
+		t.Fatal("no webhook call reported the end")
 	}
 	if st := decode[serverStatus](t, l.must("status", "--json")).Research; len(st.Lasting) != 0 {
 		t.Errorf("after its time the run is still shown: %+v", st.Lasting)
 	}
 	if len(heard) > 0 {
-		t.Errorf("told of once more: %+v", <-heard)
+		t.Errorf("reported once more: %+v", <-heard)
 	}
 }
 
-func TestWebhook_TellsOfARunThatWasGivenUp(t *testing.T) {
+func TestWebhook_ReportsARunThatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	hook, heard := listener(t)
 	l := newLab(t, "KTRDR_WEBHOOK="+hook, "KTRDR_INJECT=fail:training:doomed")
@@ -81,7 +81,7 @@ func TestWebhook_TellsOfARunThatWasGivenUp(t *testing.T) {
 			t.Errorf("heard %+v, want two generations that failed", e)
 		}
 	case <-time.After(2 * time.Minute):
-		t.Fatal("no webhook call told of the end")
+		t.Fatal("no webhook call reported the end")
 	}
 	if st := decode[serverStatus](t, l.must("status", "--json")).Research; len(st.Lasting) != 0 {
 		t.Errorf("a run that is over is shown as lasting: %+v", st.Lasting)

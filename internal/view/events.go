@@ -59,7 +59,7 @@ func story(e ktrdr.Event) string {
 	case ktrdr.EventReconciling:
 		text = "backend restarted; waiting for its worker to report"
 	case ktrdr.EventReported:
-		text = fmt.Sprintf("its worker reported; it goes on (epoch %d)", e.Epoch)
+		text = fmt.Sprintf("its worker reported; running again (epoch %d)", e.Epoch)
 	case ktrdr.EventWriteRefused:
 		text = fmt.Sprintf("%s from old epoch %d refused", d.Input, d.Given)
 	case ktrdr.EventWorkerRegistered, ktrdr.EventWorkerLeft, ktrdr.EventWorkerLost, ktrdr.EventWorkerReturned:

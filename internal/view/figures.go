@@ -102,7 +102,7 @@ var researchGroups = []figureGroup{
 		{"max_drawdown", "maximum drawdown", fraction},
 		{"total_trades", "trades", count},
 		{"win_rate", "win rate", fraction},
-		{"cost_share", "costs of the gross profit", fraction},
+		{"cost_share", "costs / gross profit", fraction},
 		{"cost_per_side", "cost per side", basisPoints},
 	}},
 	{"Evidence", []figureRow{

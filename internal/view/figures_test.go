@@ -18,14 +18,14 @@ import (
 func TestResults_FiguresHaveGroupsAndUnits(t *testing.T) {
 	var b bytes.Buffer
 	Figures(&b, json.RawMessage(`{"summary":"A finalist.","backtest_result":{"net_return":0.0871,"sharpe_ratio":8.353,
-		"max_drawdown":0.0094,"total_trades":99,"cost_per_side":0.00015,"alpha":0.52,"deflated_sharpe":0.9937,"trials_counted":3,
-		"unheard_of":1.5}}`))
+		"max_drawdown":0.0094,"total_trades":99,"cost_share":0.7382,"cost_per_side":0.00015,"alpha":0.52,"deflated_sharpe":0.9937,
+		"trials_counted":3,"unheard_of":1.5}}`))
 	Figures(&b, json.RawMessage(`{"summary":"Traded.","metrics":{"total_return_pct":0.58,"max_drawdown_pct":1.105,"win_rate":0.875,
 		"avg_holding_period":188.6,"cost_total":120.773,"bars_per_year":6303.086985839514}}`))
 	for _, want := range []string{
 		"Test part, net of costs\n  net return                 8.71 %\n", "Sharpe ratio               8.35 a year\n",
 		"maximum drawdown           0.94 %\n",
-		"trades                     99\n", "cost per side              1.5 basis points\n",
+		"trades                     99\n", "costs / gross profit       73.82 %\n", "cost per side              1.5 basis points\n",
 		"Evidence\n  alpha                      52.00 % a year\n",
 		"deflated Sharpe ratio      0.994\n", "unheard_of                 1.5\n",
 		"Return\n  net return                 0.58 %\n  costs paid                 120.77\n", "maximum drawdown           1.10 %\n",

@@ -19,6 +19,7 @@ func TestStory_TellsEveryKindOfEvent(t *testing.T) {
 		want string
 	}{
 		{ktrdr.EventClaimed, `{"worker_id":"w_1"}`, "claimed by w_1 (epoch 3)"},
+		{ktrdr.EventReported, ``, "its worker reported; running again (epoch 3)"},
 		{ktrdr.EventFailed, `{"error_message":"disk full"}`, "failed: disk full"},
 		{ktrdr.EventReleased, `{"reason":"Graceful shutdown"}`, "released: Graceful shutdown"},
 		{ktrdr.EventReleased, `{}`, "released"},

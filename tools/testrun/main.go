@@ -2,7 +2,7 @@
 // prints what a person wants of it: the ordinary closing line of each package,
 // everything a failed test said, and at the end every skipped test with its
 // reason, so that what a machine lacks is never mistaken for what passed. While
-// nothing else is printed, a line every ten seconds says what is going on.
+// nothing else is printed, a line every ten seconds says which tests run.
 //
 // With KTRDR_SOAK=1 it also prints what passing tests logged: counts and
 // intervals are figures to be read.

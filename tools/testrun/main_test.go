@@ -68,7 +68,7 @@ func TestReport_NamesButDoesNotRequireWhatIsKeptBesideTheProject(t *testing.T) {
 	}
 }
 
-func TestReport_TellsOfItsProgressWhenNothingElseIsPrinted(t *testing.T) {
+func TestReport_PrintsItsProgressWhenNothingElseIsPrinted(t *testing.T) {
 	var out strings.Builder
 	r := report{out: &out, said: map[test][]string{}}
 	said := func() string {

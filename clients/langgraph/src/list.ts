@@ -11,7 +11,7 @@ export interface ListQuery {
   checkpoint_ns?: string;
   checkpoint_id?: string | undefined;
   before?: string | undefined;
-  /** The checkpoint behind which the list goes on. */
+  /** The checkpoint after which the list continues. */
   after?: Place | undefined;
   filter?: unknown;
 }
@@ -20,8 +20,8 @@ export interface ListQuery {
 const firstPage = 100;
 
 /**
- * Yields checkpoints, newest first, page by page. Each page goes on behind the
- * last checkpoint of the one before, not behind its id: threads that were copied
+ * Yields checkpoints, newest first, page by page. Each page continues after
+ * the last checkpoint of the one before, not after its id: threads that were copied
  * share their ids.
  */
 export async function* tuples(client: Client, query: ListQuery, limit = Infinity): AsyncGenerator<WireTuple> {

@@ -32,7 +32,7 @@ export interface KtrdrSaverOptions extends ClientOptions {
   ttlSeconds?: number;
   /**
    * Refuses a checkpoint whose parent is no longer the newest one: of two
-   * programs that go on from the same checkpoint the second gets an error of
+   * programs that continue from the same checkpoint the second gets an error of
    * code "conflict" instead of a fork. Going back on purpose is refused too.
    */
   refuseForks?: boolean;

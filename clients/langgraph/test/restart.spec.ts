@@ -19,7 +19,7 @@ describe("a server that is killed", () => {
     await expect.poll(() => acknowledged.length, { timeout: 60_000 }).toBeGreaterThan(20);
     await kill();
     const after = acknowledged.length;
-    await expect.poll(() => acknowledged.length, { timeout: 60_000 }).toBeGreaterThan(after); // the writers go on by themselves
+    await expect.poll(() => acknowledged.length, { timeout: 60_000 }).toBeGreaterThan(after); // the writers continue by themselves
     over = true;
     await Promise.all(writers);
 
@@ -33,7 +33,7 @@ describe("a server that is killed", () => {
     expect(acknowledged.filter((one) => !stored.has(one))).toEqual([]);
   });
 
-  it("lets a graph go on where it was interrupted", async () => {
+  it("lets a graph resume where it was interrupted", async () => {
     const State = Annotation.Root({
       log: Annotation<string[]>({ reducer: (a, b) => [...a, ...b], default: () => [] }),
     });

@@ -14,14 +14,14 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// between is how long a night leaves everybody alone.
+// between is the time between two kills.
 const between = 2 * time.Second
 
 // dawdle makes every phase take its time, so that kills meet all of them, while
 // the machine has little to compute.
 const dawdle = "KTRDR_INJECT=delay=250ms:designing:,delay=600ms:training:,delay=300ms:backtesting:,delay=250ms:assessing:"
 
-// researches is how many a night has.
+// researches is how many the run has.
 func researches() int {
 	if soak() {
 		return 200
@@ -92,7 +92,7 @@ func (n *researchKills) begin(request research.Request) string {
 		n.workers[i] = n.lab.ResearcherIn(n.lab.WorkerDir(i + 1))
 	}
 	made := make(chan research.Triggered, 1)
-	go func() { made <- n.lab.Research(request, "night") }()
+	go func() { made <- n.lab.Research(request, "kills") }()
 	n.backend.Kill() // while the run is being created, or nearly so
 	n.killed.backends++
 	n.backend = n.lab.Serve(dawdle)
@@ -126,9 +126,9 @@ func (n *researchKills) open() (open int) {
 	return open
 }
 
-// strike lets everybody live for a while, and then kills one, who is back at
-// once. The third worker in a row that one operation loses would be poison, and
-// its failure right: then the backend is killed instead.
+// strike waits, then kills the backend or a worker and starts it again at once. An
+// operation fails when its third worker in a row dies: then the backend is killed
+// instead.
 func (n *researchKills) strike() {
 	<-time.After(between)
 	if n.rng.IntN(2) == 0 || n.nearlyPoison() {
@@ -169,12 +169,12 @@ func (n *researchKills) audit(request research.Request, run string) {
 	if len(roots) != researches() {
 		n.t.Errorf("%d researches exist in a run of %d", len(roots), researches())
 	}
-	if same := n.lab.Research(request, "night"); same.Run != run || len(same.Operations) != len(n.ids) || same.Operation != n.ids[0] {
+	if same := n.lab.Research(request, "kills"); same.Run != run || len(same.Operations) != len(n.ids) || same.Operation != n.ids[0] {
 		n.t.Errorf("the same request again is %+v, want the run %s", same, run)
 	}
 	n.t.Logf("%d backends and %d workers killed in %v; %d designs and assessments restarted, %d other claims repeated",
 		n.killed.backends, n.killed.workers, time.Since(n.began).Round(time.Second), again, claims)
 	if n.killed.backends+n.killed.workers < 5 || again+claims == 0 {
-		n.t.Error("the night hit nothing: it shows nothing")
+		n.t.Error("the kills hit nothing: the test shows nothing")
 	}
 }

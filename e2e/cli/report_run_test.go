@@ -15,7 +15,7 @@ import (
 
 // A report with everything in it: researches of which one fails, operations that
 // fail alike, a pause, and a backend that is killed and comes back.
-func TestReport_TellsOfARun(t *testing.T) {
+func TestReport_DescribesARun(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "KTRDR_INJECT=fail:training:DOOMED", "TZ=Asia/Kolkata")
 	l.refused(exitUnreachable, "start one with `ktrdr serve`", "report")

@@ -14,7 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/labtest"
 )
 
-// kills is how many processes a night takes.
+// kills is how many processes are killed.
 func kills() int {
 	if soak() {
 		return 200
@@ -101,7 +101,7 @@ func (n *killing) spec() dummy.Spec {
 // later: one operation must come of it.
 func (n *killing) submit() {
 	n.keys++
-	a := attempt{key: fmt.Sprintf("night-%d", n.keys), spec: n.spec()}
+	a := attempt{key: fmt.Sprintf("kills-%d", n.keys), spec: n.spec()}
 	if _, err := n.lab.TrySubmit(a.spec, a.key); err != nil {
 		n.unsure = append(n.unsure, a)
 	}
@@ -143,7 +143,7 @@ func (n *killing) wait(ms int) {
 	<-time.After(time.Duration(n.rng.IntN(ms+1)) * time.Millisecond)
 }
 
-// heal continues what the night left FAILED until everything has completed:
+// heal resumes the FAILED operations until everything has completed:
 // from its checkpoint, or, when it never came to one, from the beginning.
 func (n *killing) heal() {
 	n.t.Helper()
@@ -191,7 +191,7 @@ func (n *killing) audit() {
 	n.t.Logf("%d kills, %d zombies, %d operations, %d further claims, %v writes refused by the last backend",
 		n.killed, n.zombies, len(roots), resumed, n.lab.Metric("ktrdr_writes_refused_total"))
 	if resumed == 0 {
-		n.t.Error("no operation was ever claimed twice: the night hit nothing")
+		n.t.Error("no operation was ever claimed twice: the kills hit nothing")
 	}
 	n.lab.Audit()
 }

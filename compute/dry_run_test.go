@@ -24,7 +24,7 @@ func TestLoad_ADryRunReportsAndStoresNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		op := o.run(order, once(LoadRunner(o.library, markets)))
+		op := o.run(order, once(LoadRunner(o.library, markets, 0)))
 		if op.Status != ktrdr.Completed {
 			t.Fatalf("ended %s: %s", op.Status, op.ErrorMessage)
 		}

@@ -19,12 +19,16 @@ import (
 )
 
 // LoadRunner runs imports into a library and assigns each series to its market.
-// It is for workers inside a backend: only those reach the library.
-func LoadRunner(l *library.Library, m *library.Markets) worker.Runner { return loadRunner{l, m} }
+// It is for workers inside a backend: only those reach the library. The share is
+// that of ServiceConfig.Holdout.
+func LoadRunner(l *library.Library, m *library.Markets, share float64) worker.Runner {
+	return loadRunner{l, m, share}
+}
 
 type loadRunner struct {
 	library *library.Library
 	markets *library.Markets
+	holdout float64
 }
 
 // Run imports the file. There is no checkpoint: the result is stored with the
@@ -57,7 +61,7 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 	}
 	done, err := r.library.Import(ctx, library.Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
-		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket},
+		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
 		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
 			return json.Marshal(jobs.LoadResult{
 				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,

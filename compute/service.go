@@ -64,11 +64,9 @@ const (
 	rebuildsAtOnce = 1
 )
 
-const usualHoldout = 0.2
-
 // OpenService opens the Service of a data folder, which must exist.
 func OpenService(c ServiceConfig) (*Service, error) {
-	c.MaxMemory, c.MaxCPU, c.Holdout = cmp.Or(c.MaxMemory, 16<<30), cmp.Or(c.MaxCPU, 14*24*time.Hour), cmp.Or(c.Holdout, usualHoldout)
+	c.MaxMemory, c.MaxCPU, c.Holdout = cmp.Or(c.MaxMemory, 16<<30), cmp.Or(c.MaxCPU, 14*24*time.Hour), cmp.Or(c.Holdout, library.UsualHoldout)
 	root, err := os.OpenRoot(c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)

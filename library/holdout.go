@@ -7,6 +7,9 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
+// UsualHoldout is the share of the bars that are a holdout unless another is set.
+const UsualHoldout = 0.2
+
 // HoldoutStart is where the holdout of a market begins that has none yet: the
 // opening of the first bar of the last share of a series, which has bars. If the
 // market has a series that spans a longer time, the start is at the same share of

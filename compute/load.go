@@ -89,6 +89,13 @@ func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market
 		if err := spec.Mode.Exists(was); err != nil && was.Hash != out.Hash {
 			out.Refused = err.Error()
 		}
+		if spec.Mode == jobs.ImportAppend && was.Hash != out.Hash {
+			im := library.Import{Bars: bars, Markets: r.markets, Holdout: r.holdout}
+			if out.Merged, err = r.library.WouldMerge(ctx, was, im); err != nil {
+				return nil, err
+			}
+			out.Summary += fmt.Sprintf("; %s, %s", text.Counted(out.Merged.Added, "new bar"), changed(out.Merged))
+		}
 	case !errors.Is(err, market.ErrNoData):
 		return nil, err
 	}
@@ -132,12 +139,20 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact,
 func loaded(done library.Imported, r market.DataReport) string {
 	p, said := done.Placement, told(done.Entry, r)
 	if m := done.Merged; m != nil {
-		said += fmt.Sprintf("; %d added, %d changed, %d as before", m.Added, m.Changed, m.Same+m.Kept)
+		said += fmt.Sprintf("; %d added, %s, %d as before", m.Added, changed(m), m.Same+m.Kept)
 	}
 	if p.Question != "" {
 		return said + "; market undecided: " + p.Question
 	}
 	return said + "; market " + p.Market.ID + ": " + p.Reason
+}
+
+func changed(m *market.Merged) string {
+	said := fmt.Sprintf("%d changed", m.Changed)
+	if m.InHoldout > 0 {
+		said += fmt.Sprintf(" (%d of them in the holdout)", m.InHoldout)
+	}
+	return said
 }
 
 // told names a series and the time that it spans.

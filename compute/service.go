@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/cache"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/neural"
 )
@@ -52,6 +53,8 @@ type Service struct {
 	root    *os.Root
 	decodes chan struct{} // bounds how many results are in memory at once
 	answers chan struct{} // bounds how many predictions are computed at once
+	opened  chan struct{} // bounds how many series that a request shows or checks are in memory at once
+	checks  checks
 
 	rebuilds chan struct{} // bounds how many compacted operations are computed again at once
 	rebuilt  *cache.Cache[ktrdr.Hash, []byte]
@@ -61,6 +64,7 @@ type Service struct {
 const (
 	decodesAtOnce  = 2
 	answersAtOnce  = 2
+	openedAtOnce   = 2
 	rebuildsAtOnce = 1
 )
 
@@ -74,6 +78,7 @@ func OpenService(c ServiceConfig) (*Service, error) {
 	return &Service{
 		cfg: c, root: root, decodes: make(chan struct{}, decodesAtOnce),
 		answers: make(chan struct{}, answersAtOnce), rebuilds: make(chan struct{}, rebuildsAtOnce),
+		opened: make(chan struct{}, openedAtOnce), checks: checks{kept: cache.New[checkKey, jobs.SeriesCheck](keptChecks)},
 		rebuilt: cache.New[ktrdr.Hash, []byte](maxRebuilt),
 	}, nil
 }

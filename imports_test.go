@@ -70,7 +70,7 @@ var arrows = map[string]rule{
 	"compute": {ours: []string{
 		".", "fault", "worker", "market", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence", "jobs",
 		"library",
-	}},
+	}, modules: []string{"golang.org/x/sync"}},
 
 	// what this product is about
 	"research": {ours: []string{

@@ -34,7 +34,7 @@ func typeRunners() map[ktrdr.Type]builders {
 		ktrdr.Backtesting: anywhere(func(b *Backend) worker.Runner { return compute.BacktestRunner(b.kernel) }),
 		ktrdr.Dummy:       anywhere(func(*Backend) worker.Runner { return dummy.Runner() }),
 		ktrdr.DataLoad: {
-			inBackend: func(b *Backend) worker.Runner { return compute.LoadRunner(b.library, b.markets) },
+			inBackend: func(b *Backend) worker.Runner { return compute.LoadRunner(b.library, b.markets, b.cfg.Holdout) },
 			inChild:   func(*Backend) worker.Runner { return compute.ReadRunner() },
 		},
 		ktrdr.AgentDesign: {

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestLoad_ADryRunReportsAndStoresNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		op := o.run(order, once(LoadRunner(o.library, markets)))
+		op := o.run(order, once(LoadRunner(o.library, markets, 0)))
 		if op.Status != ktrdr.Completed {
 			t.Fatalf("ended %s: %s", op.Status, op.ErrorMessage)
 		}
@@ -46,6 +47,44 @@ func TestLoad_ADryRunReportsAndStoresNothing(t *testing.T) {
 	}
 	if r = load(true, true); r.Replaced == nil || r.Refused != "" { // the same bars again
 		t.Errorf("the same again: %+v, want the series named and nothing refused", r)
+	}
+}
+
+func TestLoad_ADryRunOfAnAppendSaysWhatChanges(t *testing.T) {
+	o := newOffice(t, 0)
+	rows := func(name string, from, to int, volume int) {
+		var text strings.Builder
+		text.WriteString("time,open,high,low,close,volume\n")
+		for i := from; i < to; i++ {
+			fmt.Fprintf(&text, "%s,1,2,0.5,1.5,%d\n", time.Date(2024, 1, 1, i, 0, 0, 0, time.UTC).Format(time.RFC3339), volume)
+		}
+		o.file(name, text.String())
+	}
+	rows("imports/one.csv", 0, 20, 10)
+	rows("imports/two.csv", 10, 25, 11)
+	load := func(file string, dry bool) jobs.LoadResult {
+		t.Helper()
+		order, err := o.desk.DataLoad(t.Context(),
+			jobs.DataLoadRequest{Path: file, Symbol: "EURUSD", Timeframe: "1h", Mode: string(jobs.ImportAppend), DryRun: dry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := o.run(order, once(LoadRunner(o.library, library.NewMarkets(o.store, o.blobs), 0)))
+		if op.Status != ktrdr.Completed {
+			t.Fatalf("ended %s: %s", op.Status, op.ErrorMessage)
+		}
+		return resultOf[jobs.LoadResult](t, op)
+	}
+	load("imports/one.csv", false)
+	r := load("imports/two.csv", true)
+	if m := r.Merged; m == nil || m.Added != 5 || m.Changed != 10 || m.InHoldout != 4 || len(m.First) != 6 {
+		t.Errorf("the dry run says %+v, want 5 new, 10 changed, 4 of them in the holdout and 6 told", m)
+	}
+	if !strings.Contains(r.Summary, "5 new bars, 10 changed (4 of them in the holdout)") {
+		t.Errorf("summary %q", r.Summary)
+	}
+	if e, err := o.library.Info(t.Context(), "EURUSD", market.H1); err != nil || e.Bars != 20 {
+		t.Errorf("after the dry run there are %d bars, %v; want 20", e.Bars, err)
 	}
 }
 

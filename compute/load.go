@@ -19,12 +19,16 @@ import (
 )
 
 // LoadRunner runs imports into a library and assigns each series to its market.
-// It is for workers inside a backend: only those reach the library.
-func LoadRunner(l *library.Library, m *library.Markets) worker.Runner { return loadRunner{l, m} }
+// It is for workers inside a backend: only those reach the library. The share is
+// that of ServiceConfig.Holdout.
+func LoadRunner(l *library.Library, m *library.Markets, share float64) worker.Runner {
+	return loadRunner{l, m, share}
+}
 
 type loadRunner struct {
 	library *library.Library
 	markets *library.Markets
+	holdout float64
 }
 
 // Run imports the file. There is no checkpoint: the result is stored with the
@@ -57,7 +61,7 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 	}
 	done, err := r.library.Import(ctx, library.Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
-		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket},
+		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
 		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
 			return json.Marshal(jobs.LoadResult{
 				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
@@ -84,6 +88,13 @@ func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market
 		out.Replaced = &was
 		if err := spec.Mode.Exists(was); err != nil && was.Hash != out.Hash {
 			out.Refused = err.Error()
+		}
+		if spec.Mode == jobs.ImportAppend && was.Hash != out.Hash {
+			im := library.Import{Bars: bars, Markets: r.markets, Holdout: r.holdout}
+			if out.Merged, err = r.library.WouldMerge(ctx, was, im); err != nil {
+				return nil, err
+			}
+			out.Summary += fmt.Sprintf("; %s, %s", text.Counted(out.Merged.Added, "new bar"), changed(out.Merged))
 		}
 	case !errors.Is(err, market.ErrNoData):
 		return nil, err
@@ -128,12 +139,20 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact,
 func loaded(done library.Imported, r market.DataReport) string {
 	p, said := done.Placement, told(done.Entry, r)
 	if m := done.Merged; m != nil {
-		said += fmt.Sprintf("; %d added, %d changed, %d as before", m.Added, m.Changed, m.Same+m.Kept)
+		said += fmt.Sprintf("; %d added, %s, %d as before", m.Added, changed(m), m.Same+m.Kept)
 	}
 	if p.Question != "" {
 		return said + "; market undecided: " + p.Question
 	}
 	return said + "; market " + p.Market.ID + ": " + p.Reason
+}
+
+func changed(m *market.Merged) string {
+	said := fmt.Sprintf("%d changed", m.Changed)
+	if m.InHoldout > 0 {
+		said += fmt.Sprintf(" (%d of them in the holdout)", m.InHoldout)
+	}
+	return said
 }
 
 // told names a series and the time that it spans.

@@ -453,8 +453,8 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 		t.Fatalf("order %+v, %v, want one for a backend's own worker", order.Operation, err)
 	}
 	markets := library.NewMarkets(o.store, o.blobs)
-	one := o.run(order, once(LoadRunner(o.library, markets)))
-	two := o.run(order, once(LoadRunner(o.library, markets)))
+	one := o.run(order, once(LoadRunner(o.library, markets, 0)))
+	two := o.run(order, once(LoadRunner(o.library, markets, 0)))
 	r := resultOf[jobs.LoadResult](t, one)
 	if r.Entry.Bars != 3 || !r.Entry.Current || r.Hash == (ktrdr.Hash{}) || !bytes.Equal(one.Result, two.Result) {
 		t.Errorf("results %s and %s, want three bars both times", one.Result, two.Result)
@@ -469,7 +469,7 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if op := o.run(order, once(LoadRunner(o.library, markets))); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {
+	if op := o.run(order, once(LoadRunner(o.library, markets, 0))); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {
 		t.Errorf("a broken file ended %s: %s, want it refused with file and line", op.Status, op.ErrorMessage)
 	}
 }
@@ -503,7 +503,7 @@ func TestLoad_NeedsItsFileOnlyUntilItsBarsAreStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	var first json.RawMessage
-	op := o.run(order, once(twice{LoadRunner(o.library, library.NewMarkets(o.store, o.blobs)), &first}))
+	op := o.run(order, once(twice{LoadRunner(o.library, library.NewMarkets(o.store, o.blobs), 0), &first}))
 	if op.Status != ktrdr.Completed || !bytes.Equal(op.Result, first) || len(first) == 0 {
 		t.Errorf("ended %s with %s (%s), want COMPLETED with the first result %s", op.Status, op.Result, op.ErrorMessage, first)
 	}

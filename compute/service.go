@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/cache"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/neural"
 )
@@ -52,6 +53,8 @@ type Service struct {
 	root    *os.Root
 	decodes chan struct{} // bounds how many results are in memory at once
 	answers chan struct{} // bounds how many predictions are computed at once
+	opened  chan struct{} // bounds how many series that a request shows or checks are in memory at once
+	checks  checks
 
 	rebuilds chan struct{} // bounds how many compacted operations are computed again at once
 	rebuilt  *cache.Cache[ktrdr.Hash, []byte]
@@ -61,14 +64,13 @@ type Service struct {
 const (
 	decodesAtOnce  = 2
 	answersAtOnce  = 2
+	openedAtOnce   = 2
 	rebuildsAtOnce = 1
 )
 
-const usualHoldout = 0.2
-
 // OpenService opens the Service of a data folder, which must exist.
 func OpenService(c ServiceConfig) (*Service, error) {
-	c.MaxMemory, c.MaxCPU, c.Holdout = cmp.Or(c.MaxMemory, 16<<30), cmp.Or(c.MaxCPU, 14*24*time.Hour), cmp.Or(c.Holdout, usualHoldout)
+	c.MaxMemory, c.MaxCPU, c.Holdout = cmp.Or(c.MaxMemory, 16<<30), cmp.Or(c.MaxCPU, 14*24*time.Hour), cmp.Or(c.Holdout, library.UsualHoldout)
 	root, err := os.OpenRoot(c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
@@ -76,6 +78,7 @@ func OpenService(c ServiceConfig) (*Service, error) {
 	return &Service{
 		cfg: c, root: root, decodes: make(chan struct{}, decodesAtOnce),
 		answers: make(chan struct{}, answersAtOnce), rebuilds: make(chan struct{}, rebuildsAtOnce),
+		opened: make(chan struct{}, openedAtOnce), checks: checks{kept: cache.New[checkKey, jobs.SeriesCheck](keptChecks)},
 		rebuilt: cache.New[ktrdr.Hash, []byte](maxRebuilt),
 	}, nil
 }

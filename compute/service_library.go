@@ -48,7 +48,8 @@ func (d *Service) shown(ctx context.Context, entries []jobs.SeriesInfo) ([]jobs.
 }
 
 // CheckSeries reads a series to its last byte and checks the bars before the
-// holdout by the rules of an import; CodeNotFound.
+// holdout by the rules of an import; CodeNotFound. The answer is kept as long as
+// the series, its holdout and the size of its file stay the same.
 func (d *Service) CheckSeries(ctx context.Context, symbol, timeframe string) (jobs.SeriesCheck, error) {
 	out := jobs.SeriesCheck{Symbol: symbol, Timeframe: timeframe}
 	tf, err := market.ParseTimeframe(timeframe)
@@ -62,27 +63,11 @@ func (d *Service) CheckSeries(ctx context.Context, symbol, timeframe string) (jo
 	case err != nil:
 		return out, err
 	}
-	b, err := d.cfg.Library.Open(ctx, e)
-	if ktrdr.CodeOf(err) == ktrdr.CodeCorrupt {
-		out.Error = err.Error()
-		return out, nil
-	}
-	if err != nil {
-		return out, err
-	}
 	p, err := d.cfg.Markets.Describe(ctx, e)
 	if err != nil {
 		return out, err
 	}
-	if out.Until = p.Market.HoldoutFrom; out.Until.IsZero() && b.Len() > 0 {
-		out.Until = library.HoldoutStart(b, p.Market, d.cfg.Holdout)
-	}
-	n := holdout{from: out.Until}.before(b)
-	if out.Report, err = market.Check(b.Slice(0, n), symbol+" "+timeframe); err != nil {
-		out.Error = err.Error()
-	}
-	out.OK = err == nil
-	return out, nil
+	return d.checks.of(ctx, d, e, p.Market)
 }
 
 // DecideMarket assigns a series of the library to a market.

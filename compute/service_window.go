@@ -36,6 +36,11 @@ func (d *Service) Bars(ctx context.Context, symbol, timeframe string, q jobs.Bar
 	if q.Points < 0 || q.Points > mostBars {
 		return jobs.SeriesBars{}, wrong("points is %d; it must be 1 to %d", q.Points, mostBars)
 	}
+	done, err := d.openSeries(ctx)
+	if err != nil {
+		return jobs.SeriesBars{}, err
+	}
+	defer done()
 	f, err := d.find(ctx, []string{symbol}, []market.Timeframe{tf})
 	if err != nil {
 		if errors.Is(err, market.ErrNoData) || ktrdr.CodeOf(err) == ktrdr.CodeInternal {

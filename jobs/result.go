@@ -105,7 +105,8 @@ type LoadResult struct {
 	Report market.DataReport `json:"report"`
 
 	// DryRun says that nothing was stored. Refused says then why an import with the
-	// same request would be refused, and Replaced names the series that exists.
+	// same request would be refused, Replaced names the series that exists, and
+	// Merged says how the bars would be added to it.
 	DryRun  bool   `json:"dry_run,omitempty"`
 	Refused string `json:"refused,omitempty"`
 }

@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,6 +142,9 @@ type Import struct {
 	// more than what the import knows.
 	Markets *Markets
 	Choice  Choice
+	// Holdout is the share of the bars, at their end, that are the holdout of a
+	// market which has no start of it yet; 0 means UsualHoldout.
+	Holdout float64
 	By      *Importer // nil: it is not an operation that imports
 }
 
@@ -202,7 +206,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 			return out, false, err
 		}
 		if im.Mode == jobs.ImportAppend {
-			if b, choice, out.Merged, err = l.appended(ctx, was, b); err != nil {
+			if b, choice, out.Merged, err = l.appended(ctx, was, im); err != nil {
 				return out, false, err
 			}
 		}
@@ -264,13 +268,30 @@ func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, que
 	return err
 }
 
-// appended adds bars to a series, and so to its market.
-func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, add *market.Bars) (*market.Bars, Choice, *market.Merged, error) {
+// WouldMerge tells how an import would add its bars to a series. It stores nothing.
+func (l *Library) WouldMerge(ctx context.Context, was jobs.SeriesInfo, im Import) (*market.Merged, error) {
+	_, _, merged, err := l.appended(ctx, was, im)
+	return merged, err
+}
+
+// appended adds bars to a series, and so to its market. It tells no bar of the
+// market's holdout.
+func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, im Import) (*market.Bars, Choice, *market.Merged, error) {
 	old, err := l.Open(ctx, was)
 	if err != nil {
 		return nil, Choice{}, nil, err
 	}
-	b, merged, err := market.Merge(old, add)
+	var p Placement
+	if im.Markets != nil {
+		if p, err = im.Markets.Describe(ctx, was); err != nil {
+			return nil, Choice{}, nil, err
+		}
+	}
+	from := p.Market.HoldoutFrom
+	if from.IsZero() && old.Len() > 0 {
+		from = HoldoutStart(old, p.Market, cmp.Or(im.Holdout, UsualHoldout))
+	}
+	b, merged, err := market.MergeSealed(old, im.Bars, from)
 	return b, Choice{series: &was, why: "more bars of the same series"}, &merged, err
 }
 

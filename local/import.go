@@ -255,7 +255,10 @@ func printMerged(w io.Writer, what string, m *market.Merged, verbose bool) {
 	for _, c := range m.First[:min(most, len(m.First))] {
 		fmt.Fprintln(w, "    "+c.String())
 	}
-	if more := m.Changed - min(most, len(m.First)); more > 0 {
+	if m.InHoldout > 0 {
+		fmt.Fprintf(w, "    %d of the changed are in the holdout and are not shown\n", m.InHoldout)
+	}
+	if more := m.Changed - m.InHoldout - min(most, len(m.First)); more > 0 {
 		fmt.Fprintf(w, "    and %d more; -v shows up to %d\n", more, market.MaxChanges)
 	}
 	if m.Changed > m.Same {

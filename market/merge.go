@@ -2,6 +2,7 @@ package market
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -12,7 +13,10 @@ type Merged struct {
 	Same    int `json:"same"`    // bars that both have, with the same values
 	Changed int `json:"changed"` // bars that both have, with other values: the new ones are used
 
-	First []Change `json:"first,omitempty"` // the first bars that were changed
+	// of those changed, the bars that close after the holdout begins: they are counted and not told
+	InHoldout int `json:"in_holdout,omitempty"`
+
+	First []Change `json:"first,omitempty"` // the first bars before the holdout that were changed
 }
 
 // Change is a bar that two series hold with different values.
@@ -35,7 +39,14 @@ func (b Bar) values() string {
 
 // Merge puts the bars of two series of one symbol and timeframe together. Where both have
 // a bar of one time, that of add counts. Both must be in order, as Check holds them to be.
-func Merge(old, add *Bars) (*Bars, Merged, error) {
+func Merge(old, add *Bars) (*Bars, Merged, error) { return merge(old, add, math.MaxInt64) }
+
+// MergeSealed is Merge that tells no bar which closes after the holdout begins.
+func MergeSealed(old, add *Bars, holdout time.Time) (*Bars, Merged, error) {
+	return merge(old, add, holdout.Unix())
+}
+
+func merge(old, add *Bars, holdout int64) (*Bars, Merged, error) {
 	var m Merged
 	if old.Symbol != add.Symbol || old.Timeframe != add.Timeframe {
 		return nil, m, fmt.Errorf("bars of %s %s cannot be added to those of %s %s", add.Symbol, add.Timeframe, old.Symbol, old.Timeframe)
@@ -58,13 +69,20 @@ func Merge(old, add *Bars) (*Bars, Merged, error) {
 			if was == is {
 				m.Same++
 			} else {
-				m.Changed++
-				if len(m.First) < MaxChanges {
-					m.First = append(m.First, Change{was, is})
-				}
+				m.change(Change{was, is}, old.Timeframe.End(was.Time) > holdout)
 			}
 			i, j = i+1, j+1
 		}
 	}
 	return b, m, nil
+}
+
+func (m *Merged) change(c Change, sealed bool) {
+	m.Changed++
+	switch {
+	case sealed:
+		m.InHoldout++
+	case len(m.First) < MaxChanges:
+		m.First = append(m.First, c)
+	}
 }

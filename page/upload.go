@@ -226,6 +226,9 @@ func (d *dryRun) told(got *jobs.LoadResult) {
 	if was := got.Replaced; was != nil {
 		d.Facts = append(d.Facts, fact{Name: "Exists already", Value: fmt.Sprintf("%s bars until %s", count(was.Bars), unixStamp(was.Last))})
 	}
+	if m := got.Merged; m != nil {
+		d.Facts = append(d.Facts, fact{Name: "Compared", Value: mergedText(m)})
+	}
 	if got.Market != "" {
 		d.Facts = append(d.Facts, fact{Name: "Market", Value: got.Market + ": " + got.Reason})
 	}
@@ -239,6 +242,19 @@ func (d *dryRun) told(got *jobs.LoadResult) {
 		d.Mark, d.Ready = "done", true
 		d.Headline = fmt.Sprintf("Recognised: %s bars of %s %s. Nothing is stored yet.", count(e.Bars), e.Symbol, e.Timeframe)
 	}
+}
+
+// mergedText says how many bars an append adds and changes.
+func mergedText(m *market.Merged) string {
+	bars := "bars"
+	if m.Added == 1 {
+		bars = "bar"
+	}
+	said := fmt.Sprintf("%s new %s, %s change", count(m.Added), bars, count(m.Changed))
+	if m.InHoldout > 0 {
+		said += fmt.Sprintf(", %s of them in the holdout", count(m.InHoldout))
+	}
+	return said
 }
 
 // fieldsOf are the fields of a form that asks for the same import.

@@ -28,7 +28,7 @@ type input struct {
 // test, and the least likely to fit noise.
 var archetypes = []archetype{
 	{"stretched prices come back", Reversion, []input{{"cci", 48, Thirds}, {"rsi", 24, Raw}}, strategy.TripleBarrier, 12, 0},
-	{"trends go on", Trend, []input{{"adx", 16, Thirds}, {"aroon", 24, Thirds}, {"ema_distance", 48, Raw}}, strategy.TripleBarrier, 24, 0},
+	{"trends continue", Trend, []input{{"adx", 16, Thirds}, {"aroon", 24, Thirds}, {"ema_distance", 48, Raw}}, strategy.TripleBarrier, 24, 0},
 	{
 		"oscillators turn at their extremes", Reversion,
 		[]input{{"stochastic", 48, Tails}, {"rsi", 16, Thirds}, {"bandwidth", 24, Raw}},

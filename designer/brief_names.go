@@ -157,7 +157,7 @@ func strangers(text string, known Known) (lost []string) {
 	meant := make([]bool, len(list))
 	for i, s := range list {
 		halves := strings.FieldsFunc(s.text, func(r rune) bool { return r == '/' || r == '-' })
-		meant[i] = known.knows(s.text) || written(list, i) || goesOn(list, meant, i)
+		meant[i] = known.knows(s.text) || written(list, i) || continuesList(list, meant, i)
 		switch joined := strings.Join(halves, ""); {
 		case strings.Contains(s.text, "_"):
 		case len(halves) <= 2 && pair(joined):
@@ -186,9 +186,9 @@ func strangers(text string, known Known) (lost []string) {
 	return lost
 }
 
-// goesOn says whether the word at i is the next item of a list of symbols: "AAPL and
+// continuesList says whether the word at i is the next item of a list of symbols: "AAPL and
 // TSLA", "AAPL, TSLA and MSFT".
-func goesOn(list []spot, meant []bool, i int) bool {
+func continuesList(list []spot, meant []bool, i int) bool {
 	link := func(k int) bool { return k < len(list) && slices.Contains(links, strings.ToLower(list[k].text)) }
 	return i > 1 && link(i-1) && meant[i-2] || i > 0 && list[i].begins && meant[i-1] && (list[i].ends || link(i+1))
 }

@@ -76,7 +76,7 @@ func (r *DataReport) findGaps(b *Bars, line []int32) {
 		switch {
 		case s.step > 0:
 			if n = s.missing(from, to); n == 0 && to-next > longestBreak {
-				n = weekdays(s.step).missing(from, to) // no market is shut for so long, whatever the bars show
+				n = weekdays(s.step).missing(from, to) // no market is shut that long, whatever the bars show
 			}
 		case tf == W1:
 			n = int((to - next) / week)

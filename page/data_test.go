@@ -46,7 +46,7 @@ func TestUpload_IsCheckedBeforeItIsStored(t *testing.T) {
 	has(t, admin.get("/data"), `href="/data/EURUSD/1h"`, "1,000")
 	has(t, admin.get("/data/EURUSD/1h"), "eurusd_1h.csv", "800 bars checked, no error.")
 
-	// The same again is refused, and says how to go on.
+	// The same again is refused, and says what to do next.
 	_, body = admin.upload("eurusd_1h.csv", prices(1200))
 	found = loadID.FindStringSubmatch(body)
 	has(t, admin.eventually("/data/import?op="+found[1], "An import would be refused"), "mode append", "Exists already")

@@ -181,7 +181,7 @@ func (p *Pages) readImport(ctx context.Context, r *http.Request) (any, error) {
 	return v, nil
 }
 
-// readDryRun tells of an import, and fills the form with what was asked.
+// readDryRun describes an import, and fills the form with what was asked.
 func readDryRun(op *ktrdr.Operation, values map[string]string) (*dryRun, error) {
 	var spec jobs.LoadSpec
 	if err := json.Unmarshal(op.Spec, &spec); err != nil {

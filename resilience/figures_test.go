@@ -13,7 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
-// crowd calls from many goroutines that begin together, each for so long that
+// crowd calls from many goroutines that begin together, each long enough that
 // they meet.
 func crowd(call func(i int)) (calls int64) {
 	const callers, each = 8, 40_000

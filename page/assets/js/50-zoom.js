@@ -124,7 +124,7 @@ function candles(host, data, ask, tell, from, to) {
     }
   }
 
-  // Places are counted by candles, and go on beyond the first and the last.
+  // Places are counted by candles, and continue beyond the first and the last.
   let bars, end, width, asked, quiet;
   const timeAt = (i) => bars[Math.round(i)]?.[0] ?? (i < 0 ? bars[0][0] + i * width : bars[end][0] + (i - end) * width);
   const placeOf = (at) => {

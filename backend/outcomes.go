@@ -35,8 +35,8 @@ func newOutcomes() *prometheus.CounterVec {
 	return c
 }
 
-// outcomeCounter counts and logs the ends of researches, from the events. Every backend logs all of them: a plan ends a research in whichever
-// backend ended its last child.
+// outcomeCounter counts and logs the ends of researches, from the events. Every backend logs all of them: a plan
+// ends a research in whichever backend ended its last child.
 type outcomeCounter struct {
 	events eventSource
 	counts *prometheus.CounterVec

@@ -469,7 +469,8 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if op := o.run(order, once(LoadRunner(o.library, markets, 0))); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {
+	op := o.run(order, once(LoadRunner(o.library, markets, 0)))
+	if op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {
 		t.Errorf("a broken file ended %s: %s, want it refused with file and line", op.Status, op.ErrorMessage)
 	}
 }

@@ -141,7 +141,10 @@ func TestRules_Bounds(t *testing.T) {
 			t.Errorf("%s: error is %v, want it accepted: %v", name, err, c.ok)
 		}
 	}
-	want := Rules{MinTrades: 30, HoldoutTrades: 10, MaxDrawdown: 0.3, CostMultiplier: 1.5, MinRetention: 0.2, MinDeflated: 0.5, MaxAdjustedP: 0.02}
+	want := Rules{
+		MinTrades: 30, HoldoutTrades: 10, MaxDrawdown: 0.3, CostMultiplier: 1.5, MinRetention: 0.2, MinDeflated: 0.5,
+		MaxAdjustedP: 0.02,
+	}
 	if got := (Rules{}).WithDefaults(); got != want {
 		t.Errorf("defaults %+v, want %+v", got, want)
 	}

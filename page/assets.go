@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -88,7 +89,7 @@ func joined(from fs.FS, pattern string) ([]byte, error) {
 // there.
 func (a *assets) addCharts(npm fs.FS) error {
 	bodies := map[string][]byte{}
-	for _, name := range append(chartAssets[:len(chartAssets):len(chartAssets)], licences...) {
+	for _, name := range slices.Concat(chartAssets, licences) {
 		body, err := joined(npm, name)
 		if err != nil {
 			return err

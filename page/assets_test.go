@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -13,7 +14,7 @@ import (
 // npm are the files that `make assets` copies.
 func npm() fstest.MapFS {
 	files := fstest.MapFS{"README.md": {Data: []byte("Charts from npm")}}
-	for _, name := range append(chartAssets[:len(chartAssets):len(chartAssets)], licences...) {
+	for _, name := range slices.Concat(chartAssets, licences) {
 		files[name] = &fstest.MapFile{Data: []byte("text of " + name)}
 	}
 	return files

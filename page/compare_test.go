@@ -37,8 +37,9 @@ func someComparison() report.Compared {
 				Sharpe: new(1.2), Returns: comparedDays(90, from, 0.002),
 			},
 		},
-		Correlation: [][]*float64{{new(1.0), new(-0.43)}, {new(-0.43), new(1.0)}}, Bets: new(1.4), Trials: 40, Luck: new(2.34), MaxAdjustedP: 0.02,
-		Looks: []report.ComparedLook{look}, Sealed: []float64{0.2, 1.2}, SealedAll: 34,
+		Correlation: [][]*float64{{new(1.0), new(-0.43)}, {new(-0.43), new(1.0)}}, Bets: new(1.4), Trials: 40, Luck: new(2.34),
+		MaxAdjustedP: 0.02,
+		Looks:        []report.ComparedLook{look}, Sealed: []float64{0.2, 1.2}, SealedAll: 34,
 		Differences: []report.DesignDifference{
 			{Path: "training.learning_rate", Values: []string{"0.004", "0.003"}}, {Path: "x.y", Values: []string{"", "<i>1"}},
 		},

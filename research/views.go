@@ -72,7 +72,7 @@ func (v Views) Status(ctx context.Context, waiting int) (Status, error) {
 
 // MemoryQuery says which part of memory is wanted.
 type MemoryQuery struct {
-	Kind   string `query:"kind" oneof:"experiments,hypotheses,suggestions,trials" doc:"by default experiments; suggestions: hypotheses by their text"`
+	Kind   string `query:"kind" oneof:"experiments,hypotheses,suggestions,trials" doc:"by default experiments"`
 	Run    string `query:"run" doc:"only those of this run"`
 	Limit  int    `query:"limit" doc:"entries of a page, 1 to 1000"`
 	Cursor string `query:"cursor" doc:"next_cursor of the page before"`

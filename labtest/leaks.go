@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -146,9 +147,15 @@ func (l *Lab) eachPage(look func(path string, text []byte)) error {
 			ops = append(ops, child.ID)
 		}
 	}
-	for _, path := range append(slices.Sorted(maps.Keys(api.Paths)), "/") {
+	for _, path := range append(slices.Sorted(maps.Keys(api.Paths)), "/", "/night", "/strategies", "/operations", "/lab/memory") {
 		switch {
-		case path != "/" && api.Paths[path]["get"] == nil, strings.Contains(path, "{sha256}"):
+		case strings.HasPrefix(path, "/api/") && api.Paths[path]["get"] == nil, strings.Contains(path, "{sha256}"):
+		case strings.HasSuffix(path, "/compare"): // of two; it refuses what is no research
+			_, text, err := l.page(fmt.Sprintf("%s?ids=%s,%s", path, ops[0], ops[len(ops)-1]))
+			if err != nil {
+				return err
+			}
+			look(path, text)
 		case strings.Contains(path, "/runs/{id}"):
 			for run := range runs {
 				if err := l.pages(strings.ReplaceAll(path, "{id}", run), look); err != nil {

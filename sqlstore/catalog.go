@@ -17,9 +17,9 @@ type table struct {
 	booleans []string // columns that hold true and false here, and 1 and 0 in a backup
 }
 
-// Tables that are no data: goose's record, the writers' marks, and who is
+// Tables that are no data: goose's record, the writers' marks, who is signed in, and who is
 // connected, which is true only of the place it was written in.
-const notBackedUp = `('goose_db_version', 'commit_mark', 'backends', 'workers', 'breaker_probes')`
+const notBackedUp = `('goose_db_version', 'commit_mark', 'backends', 'workers', 'breaker_probes', 'sessions')`
 
 const (
 	sqliteColumns query = `SELECT m.name, c.name, c.type, c.pk = 1 AND m.sql LIKE '%AUTOINCREMENT%'

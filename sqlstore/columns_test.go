@@ -69,7 +69,7 @@ func TestColumns_FillEveryFieldOfAnOperation(t *testing.T) {
 	op := reflect.ValueOf(row.Operation)
 	for i := range op.NumField() {
 		name := op.Type().Field(i).Name
-		if derived := name == "Unschedulable" || name == "StalledSeconds"; op.Field(i).IsZero() != derived {
+		if derived := name == "Unschedulable" || name == "StalledSeconds" || name == "Deadline"; op.Field(i).IsZero() != derived {
 			t.Errorf("field %s is %v after every column was read", name, op.Field(i))
 		}
 	}

@@ -153,6 +153,6 @@ func TestDemo_TakesCosts(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.env = append(l.env, "TMPDIR="+t.TempDir())
-	l.refused(exitUsage, "leave out --researches, --seed, --edge and --costs", "demo", "--kill", "--costs", "SYNTH=1/1/1")
+	l.refused(exitUsage, "leave out --researches, --seed, --edge, --costs and --open", "demo", "--kill", "--costs", "SYNTH=1/1/1")
 	l.refused(exitUsage, "costs: there are no bars of EURUSD", "demo", "--exit", "--costs", "EURUSD=1/1/1")
 }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -33,6 +34,7 @@ func TestLedger_IsAskedOncePerEndAndOnlyOfWhatCompletes(t *testing.T) {
 			asked = append(asked, op.Status)
 			return ktrdr.LedgerEntry{}
 		}
+		s.types = maps.Clone(s.types) // both stores of the test share one
 		s.types[ktrdr.Dummy] = ktrdr.Definition{Ledger: tell}
 		for _, outcome := range []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled} {
 			create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy})

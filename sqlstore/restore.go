@@ -139,13 +139,13 @@ func (r *restore) prepare(ctx context.Context, m manifest) error {
 }
 
 // removeUnfinished removes what a restore left in PostgreSQL that was not
-// finished, also which blobs it was bound to.
+// finished, also which blobs it was bound to and who was signed in.
 func (r *restore) removeUnfinished(ctx context.Context, here []table) error {
 	n, err := scanValue[int](r.tx.row(ctx, countMeta, metaUnfinished))
 	if err != nil || n == 0 || !r.store.isPostgres() {
 		return err // a file is removed instead
 	}
-	r.tx.later(ctx, query("TRUNCATE "+strings.Join(fieldOf(here, table.quoted), ", ")+" RESTART IDENTITY"))
+	r.tx.later(ctx, query("TRUNCATE "+strings.Join(fieldOf(here, table.quoted), ", ")+" RESTART IDENTITY CASCADE"))
 	return nil
 }
 

@@ -159,7 +159,7 @@ func (v *comparison) chips(c *report.Compared, q compareQuery) {
 		rest := q
 		rest.ids = slices.Delete(slices.Clone(q.ids), i, i+1)
 		one := chip{
-			Letter: letterOf(i), Class: "co" + strconv.Itoa(i+1), ID: string(s.Operation), Handle: handle(s.Operation),
+			Letter: letterOf(i), Class: "co" + strconv.Itoa(i+1), ID: string(s.Operation), Handle: s.Operation.Tail(),
 			Strategy: ktrdr.ToPrintable(strategyName(s.Strategy)), Remove: rest.at(), Verdict: s.Standing, Mark: marks[s.Standing],
 		}
 		if s.Claim {

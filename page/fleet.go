@@ -44,7 +44,7 @@ func fleetOf(all []ktrdr.Worker, running []api.OperationRow, now time.Time) flee
 		r.Busy = fmt.Sprintf("%d of %d", w.Running, w.Slots)
 		for j := range running {
 			if op := &running[j]; op.Worker == w.ID {
-				r.Runs = append(r.Runs, link{kindWord(op.Type) + " " + handle(op.ID), "/operations/" + string(op.ID)})
+				r.Runs = append(r.Runs, link{kindWord(op.Type) + " " + op.ID.Tail(), "/operations/" + string(op.ID)})
 			}
 		}
 		f.Live = append(f.Live, r)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chart"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // missing stands for a figure that there is not.
@@ -71,16 +71,8 @@ func plural(n int, noun string) string {
 	return count(n) + " " + noun + "s"
 }
 
-// plain makes a text of a user or a model harmless: no control character and none
-// that turns the direction of the text around it. Ends of lines stay.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && !ktrdr.Printable(r) {
-			return ' '
-		}
-		return r
-	}, s)
-}
+// plain makes a text of a user or a model harmless before it is cut: see printable.
+func plain(s string) string { return strings.Map(printable, s) }
 
 // dollars writes money.
 func dollars(v float64) string { return fmt.Sprintf("$%.2f", v) }
@@ -137,17 +129,7 @@ func capital(s string) string {
 func unixStamp(t int64) string { return stamp(time.Unix(t, 0)) }
 
 // size writes a number of bytes with its unit.
-func size(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, units := float64(n)/unit, "kMGTPE"
-	for value >= unit && len(units) > 1 {
-		value, units = value/unit, units[1:]
-	}
-	return fmt.Sprintf("%.1f %cB", value, units[0])
-}
+func size(n int64) string { return text.Size(n, "kMGTPE") }
 
 // sentence writes what a program said as a sentence.
 func sentence(s string) string {

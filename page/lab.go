@@ -139,7 +139,7 @@ func (p *Pages) readTrained(ctx context.Context, cursor string, v *modelsView) e
 	for i := range trained {
 		m := &trained[i]
 		v.Trained = append(v.Trained, trainedModel{
-			Operation: string(m.Operation), Handle: handle(m.Operation), Strategy: strategyName(m.Strategy), Symbols: strings.Join(m.Symbols, " "),
+			Operation: string(m.Operation), Handle: m.Operation.Tail(), Strategy: strategyName(m.Strategy), Symbols: strings.Join(m.Symbols, " "),
 			Timeframes: strings.Join(m.Timeframes, " "), Accuracy: share(m.TestAccuracy), Baseline: share(m.Baseline), Size: size(m.File.Size),
 			At: m.CompletedAt.UTC().Format(time.RFC3339), MadeUp: m.MadeUp != nil && *m.MadeUp, Warnings: m.Warnings,
 		})
@@ -262,7 +262,7 @@ func (d *idea) say() {
 
 func experimentOf(e *research.ExperimentRow) experiment {
 	x := experiment{
-		ID: string(e.Operation), Handle: handle(e.Operation), Strategy: strategyName(e.Strategy), Standing: e.Standing, Mark: marks[e.Standing],
+		ID: string(e.Operation), Handle: e.Operation.Tail(), Strategy: strategyName(e.Strategy), Standing: e.Standing, Mark: marks[e.Standing],
 		Summary: e.Summary, Sharpe: number(e.TestSharpe, 2), Return: percent(e.NetReturn), At: e.At.UTC().Format(time.RFC3339),
 		MadeUp: e.MadeUp != nil && *e.MadeUp,
 	}

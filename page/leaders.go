@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chart"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/report"
@@ -146,11 +145,6 @@ func skillScale(rows []report.Leader) chart.Scale {
 		}
 	}
 	return s.Pad(0.04)
-}
-
-// handle is the part of an id that people use.
-func handle(id ktrdr.OperationID) string {
-	return id.Tail()
 }
 
 // strategyName is a name without the hash at its end.

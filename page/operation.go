@@ -159,7 +159,7 @@ func (v *operation) facts(op *ktrdr.Operation, now time.Time) {
 // readTree reads what is above and below the operation.
 func (p *Pages) readTree(ctx context.Context, op *ktrdr.Operation, names map[ktrdr.WorkerID]string, v *operation) error {
 	if op.Parent != "" {
-		v.Parent = &link{handle(op.Parent), "/operations/" + string(op.Parent)}
+		v.Parent = &link{op.Parent.Tail(), "/operations/" + string(op.Parent)}
 	}
 	if op.Type == ktrdr.AgentResearch {
 		v.Research = &link{"Strategy page", "/strategies/" + string(op.ID)}
@@ -214,7 +214,7 @@ func (p *Pages) sendFile(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = from.Close() }()
 	h := w.Header()
 	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": handle(id) + "-" + a.Name}))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": id.Tail() + "-" + a.Name}))
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", fmt.Sprint(a.Size))
 	if _, err := io.Copy(w, from); err != nil {

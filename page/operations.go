@@ -260,7 +260,7 @@ func (v *operations) choices(q operationsQuery, counts []ktrdr.Count) {
 // operationRow is a row of a list. Its forms come back to the page at back.
 func (p *Pages) operationRow(op *api.OperationRow, workers map[ktrdr.WorkerID]string, mayChange bool, back string) operationRow {
 	r := operationRow{
-		ID: string(op.ID), Handle: handle(op.ID), Kind: kindWord(op.Type), Status: statusWord(op.Status), Mark: statusMarks[op.Status],
+		ID: string(op.ID), Handle: op.ID.Tail(), Kind: kindWord(op.Type), Status: statusWord(op.Status), Mark: statusMarks[op.Status],
 		Child: op.Parent != "", Live: !op.Status.Terminal(), Attempts: op.Attempts, Worker: missing,
 		Created: op.CreatedAt.UTC().Format(time.RFC3339), Took: p.took(op.CreatedAt, op.CompletedAt), Detail: detail(op),
 	}

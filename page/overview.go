@@ -17,37 +17,22 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// overviewQuery is the query of the page.
+// overviewQuery is the query of the page: a span of time, and the filters of its
+// leaderboard.
 type overviewQuery struct {
-	since, run              string
-	symbol, timeframe, sort string
-	outcome, text, cursor   string
+	since string
+	boardQuery
 }
 
 func readOverviewQuery(v url.Values) overviewQuery {
-	return overviewQuery{
-		since: v.Get("since"), run: v.Get("run"),
-		symbol: v.Get("symbol"), timeframe: v.Get("timeframe"), sort: v.Get("sort"),
-		outcome: v.Get("outcome"), text: v.Get("q"), cursor: v.Get("cursor"),
-	}
+	return overviewQuery{v.Get("since"), readBoardQuery("/night", v)}
 }
 
-// at is the URL of the page with this query.
-func (q overviewQuery) at() string {
-	v := url.Values{}
-	for name, value := range map[string]string{
-		"since": q.since, "run": q.run, "symbol": q.symbol, "timeframe": q.timeframe, "sort": q.sort,
-		"outcome": q.outcome, "q": q.text, "cursor": q.cursor,
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	if len(v) == 0 {
-		return "/night"
-	}
-	return "/night?" + v.Encode()
-}
+// keep are the fields that the form of the leaderboard keeps.
+func (q overviewQuery) keep() []field { return []field{{"since", q.since}, {"run", q.Run}} }
+
+// here is the URL of the page with this query.
+func (q overviewQuery) here() string { return q.from(q.Cursor, q.keep()) }
 
 func (p *Pages) routeOverview() {
 	p.mux.HandleFunc("GET /night/suggestions", p.view("Night", "suggestions", p.readSuggestions))
@@ -116,7 +101,7 @@ type (
 
 // readOverview reads everything that the page shows.
 func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, error) {
-	span := api.ReportRequest{Since: q.since, Run: q.run}
+	span := api.ReportRequest{Since: q.since, Run: q.Run}
 	told, err := client.Call(ctx, p.lab, api.Report, span)
 	if err != nil {
 		return overview{}, err
@@ -129,11 +114,8 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	if err != nil {
 		return overview{}, err
 	}
-	listed := report.LeaderboardQuery{
-		Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe, Outcome: q.outcome, Text: q.text, Sort: q.sort,
-		Limit: rows(ctx, leadersOfAPage, leadersOfAFile), Cursor: q.cursor,
-	}
-	board, err := p.lab.Leaderboard(ctx, listed)
+	q.Limit = rows(ctx, leadersOfAPage, leadersOfAFile)
+	board, err := p.lab.Leaderboard(ctx, q.LeaderboardQuery)
 	if err != nil {
 		return overview{}, err
 	}
@@ -145,7 +127,7 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	if err != nil {
 		return overview{}, err
 	}
-	n := overview{Run: q.run}
+	n := overview{Run: q.Run}
 	n.choices(q, runs.Runs)
 	if err := p.readActions(ctx, &n, q, runs.Runs); err != nil {
 		return overview{}, err
@@ -156,9 +138,9 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	n.funnel(search.Funnel)
 	n.Best = bestSoFar(&search)
 	n.running(ctx, status, q)
-	n.Board = boardOf(board, boardQuery{at: "/night", LeaderboardQuery: listed}, []field{{"since", q.since}, {"run", q.run}})
+	n.Board = boardOf(board, q.boardQuery, q.keep())
 	n.Stopped = stoppedRows(search.Stopped)
-	n.Needs = needsOf(ctx, &told, breakers, q.at())
+	n.Needs = needsOf(ctx, &told, breakers, q.here())
 	n.spend(status.Budget, told.Models)
 	n.Machine = machineOf(told.Machine, told.From, told.To)
 	return n, nil
@@ -179,7 +161,7 @@ func (n *overview) choices(q overviewQuery, runs []ktrdr.Run) {
 	n.Runs = append(n.Runs, option{Name: "All runs"})
 	for _, r := range runs {
 		name := fmt.Sprintf("%s (%d)", clip(plain(cmp.Or(r.Goal, r.ID)), 48), r.Created)
-		n.Runs = append(n.Runs, option{Value: r.ID, Name: name, Chosen: r.ID == q.run})
+		n.Runs = append(n.Runs, option{Value: r.ID, Name: name, Chosen: r.ID == q.Run})
 	}
 }
 

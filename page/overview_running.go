@@ -44,14 +44,14 @@ func (n *overview) running(ctx context.Context, s research.Status, q overviewQue
 	}
 	for i := range s.Active {
 		a := &s.Active[i]
-		if q.run != "" && a.Run != q.run || len(n.Running) == mostRunning {
+		if q.Run != "" && a.Run != q.Run || len(n.Running) == mostRunning {
 			continue
 		}
 		r := runningOf(a)
 		if may(ctx) {
 			r.Cancel = &action{
 				Name: "Cancel", Path: "/night/cancel", Ask: "Cancel this research and its operations?",
-				Fields: []field{{"id", string(a.Operation)}, {"back", q.at()}}, Command: "ktrdr cancel " + string(a.Operation),
+				Fields: []field{{"id", string(a.Operation)}, {"back", q.here()}}, Command: "ktrdr cancel " + string(a.Operation),
 			}
 		}
 		n.Running = append(n.Running, r)
@@ -60,7 +60,7 @@ func (n *overview) running(ctx context.Context, s research.Status, q overviewQue
 
 func runningOf(a *research.Active) running {
 	r := running{
-		ID: string(a.Operation), Handle: handle(a.Operation), Strategy: strategyName(a.Strategy), Symbols: a.Symbols, Timeframes: a.Timeframes,
+		ID: string(a.Operation), Handle: a.Operation.Tail(), Strategy: strategyName(a.Strategy), Symbols: a.Symbols, Timeframes: a.Timeframes,
 		Phase: "Waiting", Percent: "0", Step: "waiting for a place", Speed: missing, ETA: missing, Worker: missing,
 		Elapsed: lasted(time.Duration(a.Seconds * float64(time.Second))),
 	}
@@ -124,9 +124,9 @@ func (p *Pages) readActions(ctx context.Context, n *overview, q overviewQuery, r
 	if paused {
 		n.Pause = &action{Name: "Allow new work", Command: "ktrdr unpause", Main: true}
 	}
-	n.Pause.Path, n.Pause.Fields = "/night/pause", []field{{"paused", strconv.FormatBool(!paused)}, {"back", q.at()}}
+	n.Pause.Path, n.Pause.Fields = "/night/pause", []field{{"paused", strconv.FormatBool(!paused)}, {"back", q.here()}}
 	for i := range runs {
-		if r := &runs[i]; r.ID == q.run && r.EndedAt.IsZero() && r.CancelledAt.IsZero() {
+		if r := &runs[i]; r.ID == q.Run && r.EndedAt.IsZero() && r.CancelledAt.IsZero() {
 			n.Cancel = &action{
 				Name: "Cancel this run", Path: "/night/cancel", Ask: "Cancel all researches of this run?", Command: "ktrdr runs cancel " + r.ID,
 				Fields: []field{{"run", r.ID}, {"back", "/night?run=" + url.QueryEscape(r.ID)}},

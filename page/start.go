@@ -267,7 +267,7 @@ func (p *Pages) startChoices(ctx context.Context, v *start) error {
 	if err := json.Unmarshal(e.Note, &note); err != nil {
 		return fmt.Errorf("experiment %s: %w", v.From, err)
 	}
-	v.YAML, v.Fork = note.Strategy, strategyName(note.Name)+" "+handle(e.Operation)
+	v.YAML, v.Fork = note.Strategy, strategyName(note.Name)+" "+e.Operation.Tail()
 	return nil
 }
 

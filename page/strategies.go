@@ -79,7 +79,7 @@ func (p *Pages) findResearch(ctx context.Context, named string) (ktrdr.Operation
 		return "", err
 	}
 	found := slices.DeleteFunc(page.Operations, func(op ktrdr.Operation) bool {
-		return !strings.HasPrefix(string(op.ID), named) && !strings.HasPrefix(handle(op.ID), named)
+		return !strings.HasPrefix(string(op.ID), named) && !strings.HasPrefix(op.ID.Tail(), named)
 	})
 	switch len(found) {
 	case 0:

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -178,19 +179,22 @@ func TestStrategy_TextsOfUsersAndModelsAreInert(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
+	out := httptest.NewRecorder()
+	show := func(name string, view any) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.Header.Set("Ktrdr-Fragment", "1")
+		if p.render(out, r, http.StatusOK, "", name, view); out.Code != http.StatusOK {
+			t.Fatalf("%s: %s", name, out.Body)
+		}
+	}
 	for _, name := range []string{bad, ""} { // without a name its goal is shown
 		f.state.StrategyName = name
-		if err := p.templates.ExecuteTemplate(&out, "strategy", f.view(true, false)); err != nil {
-			t.Fatal(err)
-		}
+		show("strategy", f.view(true, false))
 	}
 	row := report.Leaderboard{Rows: make([]report.Leader, 1)}
 	row.Rows[0].Strategy = bad
-	if err := p.templates.ExecuteTemplate(&out, "leaders", boardOf(row, boardQuery{}, nil)); err != nil {
-		t.Fatal(err)
-	}
-	if html := out.String(); strings.Contains(html, "<script") || strings.ContainsRune(html, '\u202e') || !strings.Contains(html, "gnp") {
+	show("leaders", boardOf(row, boardQuery{}, nil))
+	if html := out.Body.String(); strings.Contains(html, "<script") || strings.ContainsRune(html, '\u202e') || !strings.Contains(html, "gnp") {
 		t.Errorf("a text got through as it is: %.600s", html[max(strings.Index(html, "<script"), strings.Index(html, "\u202e"), 0):])
 	}
 }

@@ -84,17 +84,7 @@ func When(t time.Time) string {
 func Minute(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04") }
 
 // Bytes is a size with its unit.
-func Bytes(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, suffix := float64(n)/unit, "KMGTPE"
-	for value >= unit && len(suffix) > 1 {
-		value, suffix = value/unit, suffix[1:]
-	}
-	return fmt.Sprintf("%.1f %cB", value, suffix[0])
-}
+func Bytes(n int64) string { return text.Size(n, "KMGTPE") }
 
 // Thousands is a large number, in thousands or millions.
 func Thousands(x float64) string {

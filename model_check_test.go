@@ -21,7 +21,7 @@ type exploration struct {
 }
 
 // explore visits every state. It returns the shortest way to break a rule, or
-// "" when there is none.
+// "" when nothing is wrong.
 func (m *model) explore() (*exploration, string) {
 	start := m.initial()
 	x := &exploration{m: m, worlds: []world{start}, finder: []uint32{0}, known: map[world]uint32{start: 0}}

@@ -112,7 +112,7 @@ type Operations interface {
 	List(ctx context.Context, q OperationQuery) (OperationPage, error)
 
 	// Claim hands out the next PENDING operation the worker can run: highest
-	// priority, then oldest root, then id. A nil task means there is none, or
+	// priority, then oldest root, then id. A nil task means that no operation waits, or
 	// claims are paused. The same key again returns the same claim while it is
 	// live.
 	Claim(ctx context.Context, c ClaimRequest, heldBy Incarnation) (*Task, error)

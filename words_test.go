@@ -39,6 +39,8 @@ var words = []struct{ pattern, instead string }{
 	{`so many`, "N, that number of"},
 	{`(that|which|what|it|%[qsv]) (is|are|was|were) none`, "not a …, not one of"},
 	{`(is|are|was|were) none of`, "not one of"},
+	{`is none`, "does not exist, is missing, is not valid"},
+	{`does without`, "needs no"},
 	{`whom`, "rewrite with the noun first"},
 	{`that which|those who`, "rewrite with the noun first"},
 	{`thereby|therein|thereof|hereby|herein|whereby|wherein`, "rewrite as two sentences"},

@@ -70,7 +70,7 @@ func (r designRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage,
 }
 
 // asked is the hypothesis that a design tests: one that its parent posed, and
-// that says what it was taught; nil if there is none.
+// that says what it was taught; nil if it was taught nothing.
 func asked(p designer.Proposal, open []research.HypothesisNote) *research.HypothesisNote {
 	i := slices.IndexFunc(open, func(h research.HypothesisNote) bool {
 		return p.From != "" && h.Source == p.From && slices.Contains(p.Lesson, h.Lesson())

@@ -31,7 +31,7 @@ type Spec struct {
 	Public bool          // needs no token
 	Scopes []ktrdr.Scope // may call it besides admin
 
-	Limit   int64  // of the body in bytes; 0 means that there is none
+	Limit   int64  // of the body in bytes; 0 means no body
 	Accepts string // the body's content type; empty means application/json
 
 	Status   int           // of a success; 0 means 200

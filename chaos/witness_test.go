@@ -63,7 +63,7 @@ func (w *witness) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(w.t.Context(), 5*time.Second)
 }
 
-// acks notes what holds when err is none.
+// acks notes what holds when err is nil.
 func (w *witness) acks(err error, want func()) bool {
 	if err == nil {
 		w.acknowledged = append(w.acknowledged, want)

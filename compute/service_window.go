@@ -165,7 +165,7 @@ func testFrom(op ktrdr.Operation) int64 {
 			} `json:"split"`
 		} `json:"data_summary"`
 	}
-	_ = json.Unmarshal(op.Result, &r) // without a result there is none
+	_ = json.Unmarshal(op.Result, &r) // without a result there are no figures
 	return r.Data.Split.Test
 }
 
@@ -281,7 +281,7 @@ func histogram(values []float64) (low, high float64, counts []int) {
 	return low, high, counts
 }
 
-// defined is a value with few digits, nil where there is none.
+// defined is a value with few digits, nil for a value that is not a number.
 func defined(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil

@@ -82,7 +82,7 @@ func sharpesOf(t *testing.T, edge float64, bars int, seed uint64, generations in
 			}
 			started := time.Now()
 			o := research(t, p, b, num.Mix(seed, uint64(8*g+i)))
-			sharpe := 0.0 // without a trade there is none
+			sharpe := 0.0 // without a trade it is 0
 			if o.Sharpe != nil {
 				sharpe = *o.Sharpe
 			}

@@ -184,7 +184,7 @@ func (r *briefReader) use(i, n int) {
 	}
 }
 
-// phraseAt is the longest phrase that begins at word i, and how many words it has; 0 where there is none.
+// phraseAt is the longest phrase that begins at word i, and how many words it has; 0 if no phrase begins there.
 func (r *briefReader) phraseAt(i int) (meaning, int) {
 	for n := min(3, len(r.words)-i); n > 0; n-- {
 		if slices.Contains(r.words[i:i+n], stop) {

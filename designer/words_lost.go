@@ -76,7 +76,7 @@ var (
 )
 
 // vagueCount is how many words an amount without a number has that begins at i: "few
-// trades", "few good trades", "trade less"; 0 where there is none.
+// trades", "few good trades", "trade less"; 0 if no such phrase begins there.
 func (r *briefReader) vagueCount(i int) int {
 	if slices.Contains(counted, r.words[i]) {
 		if next := r.word(i + 1); !r.used[i] && slices.Contains(amounts, next) && r.word(i+2) == stop {

@@ -68,7 +68,7 @@ func negates(word string) bool {
 	return ok && !d.behind || strings.HasSuffix(word, "n't")
 }
 
-// denierAt is the longest denier that begins at word i, and how many words it has; 0 where there is none.
+// denierAt is the longest denier that begins at word i, and how many words it has; 0 if no denier begins there.
 func (r *briefReader) denierAt(i int) (denier, int) {
 	for n := min(3, len(r.words)-i); n > 0; n-- {
 		if d, ok := deniers[strings.Join(r.words[i:i+n], " ")]; ok {

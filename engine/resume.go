@@ -59,7 +59,7 @@ func (e *Engine) ResumeFrom(ctx context.Context, id ktrdr.OperationID, checkpoin
 // backwards; an empty one is the newest.
 func (e *Engine) startingPoint(ctx context.Context, op ktrdr.Operation, checkpoint string) (*ktrdr.CheckpointInfo, error) {
 	if op.Checkpoint == nil || op.HasPlan {
-		return nil, nil //nolint:nilnil // none is an answer: the store's Resume says why there is none
+		return nil, nil //nolint:nilnil // none is an answer: the store's Resume says why it cannot be resumed
 	}
 	var missing error
 	for id := checkpoint; ; {

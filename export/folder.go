@@ -28,7 +28,7 @@ type Written struct {
 	Rows int    `json:"rows"`
 }
 
-// Write writes tables as files of a folder, which it makes if there is none. No
+// Write writes tables as files of a folder, which it makes if it does not exist. No
 // file gets its name before all are written. Existing files are refused unless
 // force replaces them: CodeConflict.
 func Write(dir string, as Format, force bool, tables []Table) (_ []Written, err error) {

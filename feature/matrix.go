@@ -25,7 +25,7 @@ type Matrix struct {
 	Cols      int
 	Stride    int       // row i is X[i*Stride : i*Stride+Cols]; a multiple of 16, the rest is 0
 	X         []float32 // row by row
-	First     int       // first row in which every feature has a value; Rows if there is none
+	First     int       // first row in which every feature has a value; Rows if there is no such row
 	Undefined []int     // per feature, rows from First on without a value: a division by an empty range, or a bar that is not finite
 	Scaled    bool      // a Norm was applied
 

@@ -49,7 +49,7 @@ func (s Shape) Params() []string { return slices.Clone(shapes[s].params) }
 // overflow, and no indicator reaches it.
 const maxParam = 1e18
 
-// Membership is one membership function. Its zero value is none; New and
+// Membership is one membership function. Its zero value is not valid; New and
 // Parse make them.
 //
 // Shoulders are closed: with a = b a trapezoid is 1 at a, with c = d it is 1

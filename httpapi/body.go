@@ -110,7 +110,7 @@ func readAll(into *bytes.Buffer, r io.Reader, n int64) error {
 // believed is how much memory one announced length may take at once.
 const believed = 32 << 10
 
-// openBody returns the checked and limited body, or nil when there is none.
+// openBody returns the checked and limited body, or nil when there is no body.
 func (c *call) openBody() (io.Reader, error) {
 	c.bodyDeadline()
 	if n := c.Request.ContentLength; n > c.spec.Limit {

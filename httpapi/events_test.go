@@ -146,7 +146,7 @@ func TestEvents_EndWithTheOperation(t *testing.T) {
 	st := serve(t, &fakeEngine{operation: known})
 	st.engine.happen(event(ktrdr.EventCreated), event(ktrdr.EventFailed), event(ktrdr.EventResumed), event(ktrdr.EventClaimed))
 	r := st.open(t, opEvents+"?until_terminal=1")
-	r.kinds(4) // an end that was followed by a resume is none
+	r.kinds(4) // an end that was followed by a resume does not count
 	st.engine.happen(event(ktrdr.EventCompleted))
 	got, _ := r.kinds(2)
 	if !slices.Equal(got, []string{"completed", "end"}) {

@@ -46,7 +46,7 @@ const (
 //	             closed
 //
 // A new connection at the cap takes the place of the anonymous one that is idle
-// the longest, or waits if there is none. A share of the places is kept for
+// the longest, or waits if no connection is idle. A share of the places is kept for
 // workers. While only those are left, each new connection closes the oldest idle
 // anonymous one, and other clients are answered once and then disconnected.
 type limiter struct {
@@ -275,7 +275,7 @@ func (l *limiter) expire(p *place) {
 
 func anyPlace(*place) bool { return true }
 
-// oldest is the matching anonymous connection that is idle the longest; nil if there is none.
+// oldest is the matching anonymous connection that is idle the longest; nil if no connection matches.
 func (l *limiter) oldest(match func(*place) bool) *place {
 	for e := l.idle.Front(); e != nil; e = e.Next() {
 		if p := e.Value.(*place); match(p) {

@@ -129,7 +129,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // unmatched stands for the route of requests that have none. Only an admin
-// learns that there is none.
+// learns that the path is unknown.
 var unmatched = &api.Spec{Path: "unmatched"}
 
 // ServeHTTP answers one request.

@@ -55,7 +55,7 @@ type knownToken struct {
 	until time.Time
 }
 
-// find returns the token with this hash: CodeUnauthorized when there is none
+// find returns the token with this hash: CodeUnauthorized when the hash is unknown
 // or it was revoked.
 func (k *keyring) find(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, error) {
 	k.mu.Lock()

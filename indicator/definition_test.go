@@ -87,7 +87,7 @@ func TestNew_RefusesWithASentenceThatHelps(t *testing.T) {
 		{"a misspelt parameter", "rsi", settings(set("perod", 9)), `indicator rsi has no parameter "perod"; did you mean period?`},
 		{"half a parameter's name", "macd", settings(set("fast", 9)), `indicator macd has no parameter "fast"; did you mean fast_period?`},
 		{"an unknown parameter", "cci", settings(set("xyzzy", 9)), `indicator cci has no parameter "xyzzy"; it takes period`},
-		{"a parameter where there is none", "obv", settings(set("period", 9)), `indicator obv has no parameter "period"; it takes none`},
+		{"a parameter that it does not have", "obv", settings(set("period", 9)), `indicator obv has no parameter "period"; it takes none`},
 		{"a parameter given twice", "rsi", settings(set("period", 9), set("period", 9)), `indicator rsi: parameter period is given twice`},
 		{"too little", "rsi", settings(set("period", 1)), `indicator rsi: period is 1; it must be between 2 and 100`},
 		{"too much", "sma", settings(set("period", 1e9)), `indicator sma: period is 1e+09; it must be between 2 and 500`},

@@ -66,7 +66,7 @@ func (e *ema) run(x, out []float64) {
 	e.value = value
 }
 
-// newEWM begins with the first value that it sees, as pandas does without adjustment.
+// newEWM begins with the first value that it sees, as pandas with adjust=False.
 func newEWM(span, after int) ema {
 	e := newEMA(span, after)
 	e.left, e.length = 1, 1

@@ -5,7 +5,7 @@ import "github.com/ktrdr/ktrdr/market"
 var _ = register(Definition{
 	Name: "mfi", Params: []Param{period(14, 1, 100)}, Units: []Unit{Pure},
 	Doc: "Money flow index: typical price times volume of the bars whose typical price rose, in percent of that of those " +
-		"whose price rose or fell; 0 when there is none (TA-Lib: when there is less than 1, which depends on the unit of the price).",
+		"whose price rose or fell; 0 without such a bar (TA-Lib: when the sum is below 1, which depends on the unit of the price).",
 	Follows: "TA-Lib", build: makeMFI,
 })
 

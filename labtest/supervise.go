@@ -52,7 +52,7 @@ func (l *Lab) Is(id ktrdr.OperationID, want ktrdr.Status) bool {
 	return err == nil && status == http.StatusOK && out.Data.Status == want
 }
 
-// Only returns the one operation of a type; "" when there is none yet, or the
+// Only returns the one operation of a type; "" when it does not exist yet, or the
 // backend does not answer.
 func (l *Lab) Only(t ktrdr.Type) ktrdr.OperationID {
 	l.t.Helper()

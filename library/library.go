@@ -45,7 +45,7 @@ func (l *Library) list(ctx context.Context, old bool) ([]jobs.SeriesInfo, error)
 	return text.Map(rows, infoOf), err
 }
 
-// Info describes a current series. The error is market.ErrNoData if there is none.
+// Info describes a current series. The error is market.ErrNoData if the library has no such series.
 func (l *Library) Info(ctx context.Context, symbol string, tf market.Timeframe) (jobs.SeriesInfo, error) {
 	s, err := l.store.BarsOf(ctx, symbol, string(tf))
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
@@ -54,7 +54,7 @@ func (l *Library) Info(ctx context.Context, symbol string, tf market.Timeframe) 
 	return infoOf(s), err
 }
 
-// Get reads a current series. The error is market.ErrNoData if there is none.
+// Get reads a current series. The error is market.ErrNoData if the library has no such series.
 func (l *Library) Get(ctx context.Context, symbol string, tf market.Timeframe) (*market.Bars, error) {
 	e, err := l.Info(ctx, symbol, tf)
 	if err != nil {

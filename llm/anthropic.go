@@ -17,7 +17,7 @@ type anthropic struct{ *client }
 const anthropicVersion = "2023-06-01"
 
 // NewAnthropic makes a provider for https://api.anthropic.com or a server that
-// speaks its language. CodeInvalid when the base URL is none, or the key no key.
+// speaks its language. CodeInvalid when the base URL or the key is not valid.
 func NewAnthropic(cfg ClientConfig) (Provider, error) {
 	cfg.Name = cmp.Or(cfg.Name, "anthropic")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, "https://api.anthropic.com")

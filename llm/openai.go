@@ -21,7 +21,7 @@ const openAIHost = "api.openai.com"
 
 // NewOpenAI makes a provider for https://api.openai.com/v1 or, by base URL, any
 // server that speaks its language. The key may be empty. CodeInvalid when the
-// base URL is none, or the key no key.
+// base URL or the key is not valid.
 func NewOpenAI(cfg ClientConfig) (Provider, error) {
 	cfg.Name = cmp.Or(cfg.Name, "openai")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, "https://"+openAIHost+"/v1")

@@ -133,7 +133,7 @@ func TestOpenAI_ErrorAfterAGoodBeginningHasItsOwnStatus(t *testing.T) {
 	}
 }
 
-func TestOpenAI_SendsNoKeyWhereThereIsNone(t *testing.T) {
+func TestOpenAI_SendsNoKeyIfNoneIsSet(t *testing.T) {
 	s := llmtest.New(t, llmtest.Script(llmtest.Step{}))
 	p, err := llm.NewOpenAI(llm.ClientConfig{Name: "local", BaseURL: s.OpenAI()})
 	if err != nil {

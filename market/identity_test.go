@@ -357,7 +357,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestDecide_DoesWithoutNoPrices(t *testing.T) {
+func TestDecide_NeedsPrices(t *testing.T) {
 	b, lost := from2015(H1, 3000, 1), errors.New("lost")
 	known := []Known{
 		{"m1", "A 1h", func() (*Prices, error) { return NewPrices(b), nil }},

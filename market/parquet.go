@@ -269,7 +269,7 @@ func timeUnit(column *parquet.Column) (unit int64, local bool) {
 	return 0, true
 }
 
-// place turns the times of the column into instants and drops rows whose time is none.
+// place turns the times of the column into instants and drops rows without a valid time.
 func (p *parquetReader) place(column *parquet.Column) {
 	unit, local := timeUnit(column)
 	p.rep.Rows = len(p.rows.Time)

@@ -14,7 +14,7 @@ type SynthConfig struct {
 	Timeframe Timeframe // "" means 1h
 	Bars      int       // how many
 	Seed      uint64    // the same seed gives the same bars
-	Edge      float64   // strength of the planted edge; 0 means there is none
+	Edge      float64   // strength of the planted edge; 0 means no edge
 	Start     time.Time // the first bar opens there or at the next opening; zero means 5 January 2015
 }
 

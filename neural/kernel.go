@@ -111,7 +111,7 @@ type ops struct {
 // gemm is one matrix product, C = f(bias + A*B): m by n, over k.
 //
 // Each element of C is one sum in the order of k that begins with the bias, or
-// with 0 if there is none. A may be transposed by its two strides. f(x) is
+// with 0 without a bias. A may be transposed by its two strides. f(x) is
 // max(x, slope*x): slope 1 leaves x alone, 0 is ReLU.
 type gemm struct {
 	m, n, k int // m a multiple of strip, n of lanes

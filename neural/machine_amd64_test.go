@@ -12,7 +12,7 @@ import (
 )
 
 // machine runs the text of the generated matrix products, instruction by
-// instruction. It stands in for a CPU with AVX-512 where there is none, and on any
+// instruction. It stands in for a CPU with AVX-512 where the machine has no AVX-512, and on any
 // CPU it sees what the real one does not tell: a read or a write outside the
 // matrices. That it is a faithful CPU is shown by the AVX2 text, which it runs to
 // the bits of the real one.
@@ -70,7 +70,7 @@ func loadText(t *testing.T, file, function string) *machine {
 	return m
 }
 
-// at finds the element at an address; it panics where there is none.
+// at finds the element at an address; it panics if no element is there.
 func (m *machine) at(address int64) *float32 {
 	for _, r := range m.memory {
 		if i := (address - r.base) / 4; address >= r.base && i < int64(len(r.data)) && address%4 == 0 {

@@ -34,7 +34,7 @@ type stretch struct {
 	faint         bool    // in sample
 	validation    float64 // where a part of it for validation begins; 0: nowhere
 	account, hold []chart.XY
-	luck          float64 // where the line of luck ends; 0: there is none
+	luck          float64 // where the line of luck ends; 0: it is not drawn
 	luckName      string
 	luckWord      string // before its end
 }

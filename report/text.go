@@ -16,7 +16,7 @@ import (
 type section struct {
 	title string
 	lines []string
-	head  []string // of a table; empty where there is none
+	head  []string // of a table; empty for a table without one
 	rows  [][]string
 }
 

@@ -66,7 +66,7 @@ type HypothesisNote struct {
 	TestedBy  string           `json:"tested_by,omitempty"` // place of the one that tested it
 }
 
-// Lesson is the designer's lesson that tests the hypothesis; "" if there is none.
+// Lesson is the designer's lesson that tests the hypothesis; "" if no lesson tests it.
 func (h HypothesisNote) Lesson() string { return cmp.Or(teaches[evidence.Code(h.Code)], h.Code) }
 
 func (h *HypothesisNote) bounded() *HypothesisNote {

@@ -183,7 +183,7 @@ func TestPeerBug_Retry_WhatIsUnknownIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestPeerBug_Retry_LessThanNoRetriesIsNone(t *testing.T) {
+func TestPeerBug_Retry_LessThanNoRetriesMeansNoRetry(t *testing.T) {
 	if at, err := tries(t.Context(), resilience.RetryPolicy{Retries: -3}, timedOut); len(at) != 1 || !errors.Is(err, timedOut) {
 		t.Errorf("%d tries, %v; want one and its error", len(at), err)
 	}

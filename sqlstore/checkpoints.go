@@ -237,7 +237,7 @@ func (s *Store) SkipCheckpoint(ctx context.Context, k ktrdr.Skip) error {
 }
 
 // refreshNewest makes the operation's row name its newest checkpoint again; if
-// there is none any more, it keeps the word for why.
+// no checkpoint is left, it keeps the word for why.
 func refreshNewest(ctx context.Context, t *tx, op ktrdr.OperationID, why string) error {
 	c, err := newestCheckpoint(ctx, t, op)
 	switch {

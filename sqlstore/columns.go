@@ -21,7 +21,7 @@ type operationRow struct {
 	generation, index int    // of the run that it belongs to
 
 	ending *ktrdr.Finished      // how a parent ends once its last open child has
-	saved  ktrdr.CheckpointInfo // the newest; without an id, its type says why there is none: expired, deleted, skipped
+	saved  ktrdr.CheckpointInfo // the newest; without an id, its type says why it is missing: expired, deleted, skipped
 	packed []byte               // the result, deflated
 }
 

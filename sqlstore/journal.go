@@ -126,7 +126,7 @@ func checkCall(c ktrdr.NewCall) error {
 	case !c.Operation.Valid():
 		return notFound(c.Operation)
 	case c.Key == ktrdr.Hash{}:
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "a call is reserved under the hash of what is asked; there is none")
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a call is reserved under the hash of the request, and this call has no hash")
 	case c.Model == "" || !storable(c.Model, 255):
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a call names its model in 1 to 255 bytes of text")
 	case c.Most < 0 || c.Most > mostMoney:

@@ -39,7 +39,7 @@ var sqliteWords = dialect{
 	compared: "+$",
 }
 
-// connect makes the connection, if there is none.
+// connect makes the connection, if it does not exist.
 func (s *session) connect(ctx context.Context) (err error) {
 	if s.conn != nil {
 		return nil

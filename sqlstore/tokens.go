@@ -52,7 +52,7 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 	return err
 }
 
-// TokenByHash implements ktrdr.Store. CodeNotFound when there is none, or it
+// TokenByHash implements ktrdr.Store. CodeNotFound when the hash is unknown, or it
 // is revoked.
 func (s *Store) TokenByHash(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, error) {
 	k, err := readRow(ctx, s, scanToken, selectTokenByHash, h.String())

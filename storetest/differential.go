@@ -285,8 +285,8 @@ func (w *twins) name(prefix string) string {
 // draw picks one of all.
 func draw[T any](w *twins, what string, all ...T) T { return rapid.SampledFrom(all).Draw(w.T, what) }
 
-// someOp picks an operation of this life; one that does not exist when there
-// is none yet.
+// someOp picks an operation of this life; an id that does not exist before the
+// first is created.
 func (w *twins) someOp() ktrdr.OperationID {
 	w.findChildren()
 	if len(w.ops) == 0 {

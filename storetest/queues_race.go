@@ -57,7 +57,7 @@ var queuesAtOnce = map[string]func(*lab){
 		seen := map[int64]bool{}
 		for _, s := range sessions {
 			if s < 1 || seen[s] {
-				l.Errorf("session %d was given twice, or is none: %v", s, sessions)
+				l.Errorf("session %d was given twice, or is not valid: %v", s, sessions)
 			}
 			seen[s] = true
 		}

@@ -56,7 +56,7 @@ const (
 	maxCPU      = 14 * 24 * time.Hour
 )
 
-// Check refuses a cost above the limits; a limit of 0 is none. The error says what is too much.
+// Check refuses a cost above the limits; a limit of 0 means no limit. The error says what is too much.
 func (c Cost) Check(memory int64, cpu time.Duration) error {
 	if memory > 0 && c.Memory > memory {
 		return fmt.Errorf("training would take about %d MB of memory; at most %d MB are allowed: use fewer inputs or less data", c.Memory>>20,

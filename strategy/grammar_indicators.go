@@ -42,7 +42,7 @@ func (s indicators) read(r *reader, n node) {
 		*s.into = append(*s.into, readIndicator(r, p))
 	})
 	if len(*s.into) == 0 && len(r.problems) == 0 {
-		r.problem(n, "there is none; a strategy needs at least one")
+		r.problem(n, "no indicator is given; a strategy needs at least one")
 	}
 }
 

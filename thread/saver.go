@@ -20,7 +20,7 @@ type Saver interface {
 	PutWrites(ctx context.Context, w Writes) error
 
 	// GetTuple returns the named checkpoint, or the one with the greatest id when ref.Checkpoint is
-	// empty. CodeNotFound when there is none, CodeCorrupt when its values are lost.
+	// empty. CodeNotFound when the thread has no checkpoint, CodeCorrupt when its values are lost.
 	GetTuple(ctx context.Context, ref Ref) (Tuple, error)
 
 	// List returns tuples newest first (by checkpoint id, over all threads and

@@ -107,7 +107,7 @@ func TestFinish_ReportsACollapsedModel(t *testing.T) {
 }
 
 // TestFinish_FindsThePlantedEdge demands more than chance where there is more,
-// and none where there is none.
+// and no value where there is no answer.
 func TestFinish_FindsThePlantedEdge(t *testing.T) {
 	l := lab{
 		epochs: 8, batch: 64, labels: "{source: forward_return, horizon: 1}",

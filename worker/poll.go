@@ -79,7 +79,7 @@ func (w *Worker) claim(ctx context.Context, key string) (reply ktrdr.ClaimReply,
 	return reply, free > 0, err
 }
 
-// freeSlots counts the free slots. When there is none, hangUp is called as soon as one is.
+// freeSlots counts the free slots. When no slot is free, hangUp is called as soon as one is.
 func (w *Worker) freeSlots(hangUp context.CancelFunc) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -52,7 +52,7 @@ type Worker struct {
 	mu      sync.Mutex
 	jobs    map[claim]*job
 	adopted []*spool           // of dead workers, being delivered
-	hangUp  context.CancelFunc // ends a poll that only listens; nil when there is none
+	hangUp  context.CancelFunc // ends a poll that only listens; nil when no poll listens
 	stats   Stats
 }
 

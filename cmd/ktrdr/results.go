@@ -114,7 +114,7 @@ type resultsPage struct {
 // assessment. It is nil for other operations, and on later pages.
 func verdictOn(ctx context.Context, c *client.Client, r api.Results, cursor string) (*research.Assessment, error) {
 	if r.Type != ktrdr.AgentResearch || r.Status != ktrdr.Completed || cursor != "" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // it has no such file
 	}
 	found, err := c.List(ctx, ktrdr.OperationQuery{
 		Parent: r.Operation, Type: []ktrdr.Type{ktrdr.AgentAssessment}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1,

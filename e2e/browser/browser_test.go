@@ -30,7 +30,7 @@ type browser struct {
 	quiet    bool     // the server is away on purpose
 }
 
-// chromium is the program; the test is skipped where there is none.
+// chromium is the program; the test is skipped where it is not installed.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
@@ -144,7 +144,7 @@ func (b *browser) open(address string) {
 	b.do("open "+address, chromedp.Navigate(address))
 }
 
-// text is what an element says, "" if there is none.
+// text is what an element says, "" if no element matches.
 func (b *browser) text(selector string) string {
 	b.t.Helper()
 	return eval[string](b, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))

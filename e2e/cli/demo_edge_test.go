@@ -42,7 +42,7 @@ func claims(t *testing.T, seed uint64, flags ...string) (n int) {
 	return n
 }
 
-func TestDemo_FindsThePlantedEdgeAndNothingWhereThereIsNone(t *testing.T) {
+func TestDemo_FindsThePlantedEdgeAndNothingWithoutOne(t *testing.T) {
 	t.Parallel()
 	for _, seed := range marketsWithEdge[:2] {
 		if claims(t, seed) == 0 {

@@ -57,7 +57,7 @@ func (openFile) Close() error { return nil }
 func createPartial(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%s is being written by another process: wait for it, or remove it if there is none", name)
+		return nil, fmt.Errorf("%s is being written by another process: wait for it, or remove the file if no such process runs", name)
 	}
 	if err != nil {
 		return nil, err

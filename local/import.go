@@ -256,7 +256,7 @@ func printMerged(w io.Writer, what string, m *market.Merged, verbose bool) {
 		fmt.Fprintln(w, "    "+c.String())
 	}
 	if m.InHoldout > 0 {
-		fmt.Fprintf(w, "    %d of the changed are in the holdout and are not shown\n", m.InHoldout)
+		fmt.Fprintf(w, "    %d of the changed bars are in the holdout and are not shown\n", m.InHoldout)
 	}
 	if more := m.Changed - m.InHoldout - min(most, len(m.First)); more > 0 {
 		fmt.Fprintf(w, "    and %d more; -v shows up to %d\n", more, market.MaxChanges)

@@ -161,7 +161,7 @@ func (r Reporter) comparedOperations(ctx context.Context, ids []string) ([]ktrdr
 		case err != nil:
 			return nil, err
 		case op.Type != ktrdr.AgentResearch:
-			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%s is no research but %s; `ktrdr leaderboard` lists researches", id, op.Type)
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%s is not a research but %s; `ktrdr leaderboard` lists researches", id, op.Type)
 		case slices.ContainsFunc(ops, func(o ktrdr.Operation) bool { return o.ID == op.ID }):
 			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%s is named twice: name different researches", id)
 		}

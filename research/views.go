@@ -252,7 +252,7 @@ func evidenceOf(f *BacktestFigures) TestEvidence {
 func (v Views) Research(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
 	op, err := v.Engine.Operation(ctx, id)
 	if err == nil && op.Type != ktrdr.AgentResearch {
-		err = ktrdr.Errorf(ktrdr.CodeInvalid, "%s is no research but %s; `ktrdr memory` lists what is remembered", id, op.Type)
+		err = ktrdr.Errorf(ktrdr.CodeInvalid, "%s is not a research but %s; `ktrdr memory` lists what is remembered", id, op.Type)
 	}
 	return op, err
 }

@@ -185,7 +185,7 @@ type OpenError struct {
 func (e *OpenError) Error() string {
 	switch {
 	case e.Forced:
-		return fmt.Sprintf("breaker %s was forced open by a person: give it back with ktrdr breakers force", e.Name)
+		return fmt.Sprintf("breaker %s was forced open by a person: set it back to automatic with ktrdr breakers force", e.Name)
 	case e.Held:
 		return fmt.Sprintf("breaker %s is open until a person closes it with ktrdr breakers reset", e.Name)
 	case e.Err != nil:

@@ -161,7 +161,7 @@ func (s *Store) checkQuery(q *ktrdr.OperationQuery) error {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(q.Parent)))
 	}
 	if !storable(q.Search, 96) {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is no part of an operation's id: at most 96 letters, digits and underscores", clip(q.Search))
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not part of an operation's id: at most 96 letters, digits and underscores", clip(q.Search))
 	}
 	if !storable(q.Run, 255) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a run; `ktrdr runs` lists them", clip(q.Run))

@@ -68,7 +68,7 @@ func newDataExport(a *app) *cobra.Command {
 			return usagef("%s exists: choose another name, or replace it with --force", file)
 		}
 		if file == "-" && a.json {
-			return usagef("--json tells about the file that was written: name one with --csv FILE")
+			return usagef("--json describes the file that is written: name it with --csv FILE")
 		}
 		return a.export(cmd, s, file)
 	}

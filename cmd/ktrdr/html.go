@@ -67,7 +67,7 @@ type writtenFile struct {
 // so that a server that does not answer leaves none.
 func (a *app) writeHTML(f htmlFlags, c *client.Client, read func(page.Config, io.Writer) error) error {
 	if f.file == "-" && a.json {
-		return usagef("--json tells about the file that was written: name one with --html FILE")
+		return usagef("--json describes the file that is written: name it with --html FILE")
 	}
 	var html bytes.Buffer
 	if err := read(page.Config{Lab: c, Version: ourVersion()}, &html); err != nil {

@@ -50,11 +50,11 @@ func newReport(a *app) *cobra.Command {
 func (a *app) report(ctx context.Context, c *client.Client, f reportFlags) error {
 	switch {
 	case f.markdown && a.json:
-		return usagef("--markdown and --json are two forms of the same: leave one of them out")
+		return usagef("give --markdown or --json, not both")
 	case f.force && f.html.file == "":
 		return usagef("--force replaces a file: name it with --html FILE")
 	case f.markdown && f.html.file != "":
-		return usagef("--markdown and --html are two forms of the same: leave one of them out")
+		return usagef("give --markdown or --html, not both")
 	}
 	since, err := sinceText(f.since, time.Now())
 	if err != nil {

@@ -83,7 +83,7 @@ func newResearch(a *app) *cobra.Command {
 	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default: KTRDR_MODEL of the backend, else builtin)")
 	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue although a gate rejects the strategy")
 	flags.BoolVar(&f.ignore, "ignore-unknown", false, "start even if nothing in the goal is understood")
-	flags.BoolVar(&f.DryRun, "dry-run", false, "check everything and start nothing: what is understood, and the cost in luck and time")
+	flags.BoolVar(&f.DryRun, "dry-run", false, "start nothing; print what is understood, how many trials it adds and how long it takes")
 	flags.BoolVar(&f.Force, "force", false, "if too many researches are active, wait in the queue instead of being refused")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd

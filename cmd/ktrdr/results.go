@@ -49,7 +49,7 @@ func newResults(a *app) *cobra.Command {
 	cmd := a.onOperation("results", "Show the result of an operation",
 		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			if (files.wanted() || html.file != "") && (len(include) > 0 || limit > 0 || cursor != "") {
-				return usagef("--html, --csv and --parquet write all that there is: leave out --include, --limit and --cursor")
+				return usagef("--html, --csv and --parquet write everything: leave out --include, --limit and --cursor")
 			}
 			switch {
 			case files.wanted() && html.file != "":

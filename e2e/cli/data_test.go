@@ -197,7 +197,7 @@ func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"a start that is no date", "--start \"soon\"", []string{"synth", "--start", "soon"}},
 		{"an invalid symbol to make up", "symbol \"a b\"", []string{"synth", "--symbol", "a b"}},
 		{"a file that exists", "replace it with --force", []string{"export", "EURUSD", "1h", "--csv", price}},
-		{"JSON of nothing", "name one with --csv", []string{"export", "EURUSD", "1h", "--json"}},
+		{"JSON of nothing", "name it with --csv", []string{"export", "EURUSD", "1h", "--json"}},
 		{"flags of files for bars", "--zone is for price files", []string{"check", "EURUSD", "1h", "--zone", "UTC"}},
 		{"an unknown command", "there is no command `ktrdr data sell`", []string{"sell"}},
 	} {

@@ -28,10 +28,10 @@ func TestHTML_FilesShowNothingOfASealedHoldout(t *testing.T) {
 	}
 	l.imports(b)
 	backend, _ := l.serve()
-	l.must("research", "EURUSD 1h", "--bypass-gates", "--follow")
+	l.must("research", "EURUSD 1h", "--bypass-gates", "--seed", "1", "--follow")
 	id := string(l.ops("--type", "agent_research")[0].ID)
 	if looks, err := l.client().Looks(t.Context(), ktrdr.LookQuery{}); err != nil || len(looks.Looks) > 0 {
-		t.Fatalf("%d looks, %v: choose a seed without one", len(looks.Looks), err)
+		t.Fatalf("%d looks, %v: choose another seed", len(looks.Looks), err)
 	}
 
 	dir := t.TempDir()
@@ -45,7 +45,7 @@ func TestHTML_FilesShowNothingOfASealedHoldout(t *testing.T) {
 	}
 	html := read(t, strategy)
 	if traded := shown(b.Slice(0, cut)).in([]byte(html)); len(traded) == 0 || !strings.Contains(html, "sealed") {
-		t.Errorf("%d prices that were traded on are in the file: a test that reads nothing shows nothing", len(traded))
+		t.Errorf("%d prices that were traded on are in the file: choose a seed whose strategy trades", len(traded))
 	}
 
 	l.refused(exitUsage, "exists: choose another name, or replace it with --force", "report", "--html", report)

@@ -77,7 +77,7 @@ func TestReport_DescribesARun(t *testing.T) {
 		t.Errorf("Markdown:\n%s", out)
 	}
 	l.refused(exitUsage, `there is no run "run_nowhere"`, "report", "--run", "run_nowhere")
-	l.refused(exitUsage, "leave one of them out", "report", "--json", "--markdown")
+	l.refused(exitUsage, "--markdown or --json, not both", "report", "--json", "--markdown")
 	l.refused(exitUsage, "such as 12h or 7d", "report", "--since", "yesterday")
 }
 

@@ -131,7 +131,7 @@ func (b *browser) tab() *browser {
 // do runs steps with a deadline.
 func (b *browser) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, longest)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		b.t.Fatalf("%s: %v\nthe page says: %.2000s", what, err, b.text("body"))
@@ -153,7 +153,7 @@ func (b *browser) text(selector string) string {
 // eval runs a script in the page and returns its value.
 func eval[T any](b *browser, script string) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, longest)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -162,31 +162,35 @@ func eval[T any](b *browser, script string) T {
 	return v
 }
 
+// longest is how long a step may take on a machine that is busy. A step that works
+// takes a small part of it.
+const longest = 2 * time.Minute
+
 // until waits for an expression to be true, also across pages.
-func (b *browser) until(what, expression string, within time.Duration) {
+func (b *browser) until(what, expression string) {
 	b.t.Helper()
-	for deadline := time.Now().Add(within); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(longest); ; time.Sleep(50 * time.Millisecond) {
 		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("!!("+expression+")")) // fails while a page is loaded
 		if ok && err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("%s: not after %v (%v)\nthe page says: %.2000s", what, within, err, b.text("body"))
+			b.t.Fatalf("%s: not after %v (%v)\nthe page says: %.2000s", what, longest, err, b.text("body"))
 		}
 	}
 }
 
 // says waits for the page to hold a text.
-func (b *browser) says(text string, within time.Duration) {
+func (b *browser) says(text string) {
 	b.t.Helper()
-	b.until("the page says "+text, fmt.Sprintf("document.body.innerText.includes(%q)", text), within)
+	b.until("the page says "+text, fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
 // press clicks on the button or link with this text.
 func (b *browser) press(text string) {
 	b.t.Helper()
 	const find = `[...document.querySelectorAll("button, a")].find((e) => e.innerText.trim() === %q && !e.disabled)`
-	b.until("there is "+text, fmt.Sprintf(find, text), 10*time.Second)
+	b.until("there is "+text, fmt.Sprintf(find, text))
 	eval[chromedp.Void](b, fmt.Sprintf(find+".click()", text))
 }
 
@@ -241,5 +245,5 @@ func (s *site) signIn() {
 	s.t.Helper()
 	s.open(s.link())
 	s.press("Sign in")
-	s.until("signed in", `location.pathname === "/night"`, 15*time.Second)
+	s.until("signed in", `location.pathname === "/night"`)
 }

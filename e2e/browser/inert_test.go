@@ -2,7 +2,6 @@ package browser
 
 import (
 	"testing"
-	"time"
 )
 
 func TestPage_TextsOfUsersAreInert(t *testing.T) {
@@ -11,21 +10,21 @@ func TestPage_TextsOfUsersAreInert(t *testing.T) {
 	s.ServeWith(2, withAuth)
 	s.signIn()
 	const payload = `mean reversion on EURUSD 1h "><img src=x onerror="window.hit=1"><script>window.hit=1</script> ` + "\u202etxt"
-	s.must("research", payload, "--count", "2", "--follow")
+	s.must("research", payload, "--count", "2", "--seed", "2", "--follow")
 	s.must("token", "create", `<b onmouseover="window.hit=1">x`+"\u202e", "--scope", "read")
 	board := s.must("leaderboard", "--json")
 	if len(board) == 0 {
 		t.Fatal("there is no leaderboard")
 	}
 	s.open(s.url + "/night")
-	s.until("the researches are listed", `document.querySelectorAll("#leaders tbody tr").length === 2`, 20*time.Second)
+	s.until("the researches are listed", `document.querySelectorAll("#leaders tbody tr").length === 2`)
 	first := eval[string](s.browser, `document.querySelector("#leaders tbody a.go").getAttribute("href")`)
 	for _, path := range []string{
 		"/night", first, "/strategies", "/operations", "/lab/memory", "/lab/runs", "/lab/tokens",
 		"/new?goal=%3Cscript%3Ewindow.hit=1%3C/script%3E",
 	} {
 		s.open(s.url + path)
-		s.until(path+" is loaded", `document.readyState === "complete" && document.querySelector("h1")`, 15*time.Second)
+		s.until(path+" is loaded", `document.readyState === "complete" && document.querySelector("h1")`)
 		if eval[bool](s.browser, `!!window.hit || !!document.querySelector("main img, main script, main [onmouseover], main [onerror]")`) {
 			t.Errorf("%s: a text of a user became a part of the page", path)
 		}

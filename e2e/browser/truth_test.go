@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/labtest"
@@ -29,7 +28,7 @@ func TestPage_ShowsTheNumbersOfTheAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.open(s.url + "/strategies")
-	s.until("all are listed", fmt.Sprintf(`document.querySelectorAll("table.lead tbody tr").length === %d`, len(board.Rows)), 20*time.Second)
+	s.until("all are listed", fmt.Sprintf(`document.querySelectorAll("table.lead tbody tr").length === %d`, len(board.Rows)))
 	text := eval[string](s.browser, `JSON.stringify([...document.querySelectorAll("table.lead tbody tr")].map((tr) => ({
 		id: tr.dataset.id, cells: [...tr.cells].map((c) => c.innerText.trim()) })))`)
 	var rows []struct {

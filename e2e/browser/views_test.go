@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -59,7 +58,7 @@ func TestPage_EveryViewIsCleanInEveryThemeAndWidth(t *testing.T) {
 				where := fmt.Sprintf("%s, %s, %d px", name, theme, width)
 				s.look(width, theme)
 				s.open(s.url + path)
-				s.until(where+" is loaded", `document.readyState === "complete" && document.querySelector("h1")`, 20*time.Second)
+				s.until(where+" is loaded", `document.readyState === "complete" && document.querySelector("h1")`)
 				s.axe(where, axe)
 				if wide := eval[int](s.browser, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 					t.Errorf("%s: the page is %d px wider than the window", where, wide)
@@ -86,7 +85,7 @@ func (s *site) look(width int64, theme string) {
 // shoot writes a screenshot of what the window shows.
 func (s *site) shoot(file string) {
 	s.t.Helper()
-	s.until("later sections are there", `!document.querySelector("[data-load]:empty")`, 10*time.Second)
+	s.until("later sections are there", `!document.querySelector("[data-load]:empty")`)
 	png, err := chromedp.Run(s.ctx, chromedp.CaptureScreenshot())
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(file), 0o755)

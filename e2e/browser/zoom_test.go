@@ -15,15 +15,16 @@ func TestPage_ChartsZoomAndLoadDetail(t *testing.T) {
 	s.ServeWith(2, withAuth)
 	s.signIn()
 	s.needCharts()
-	s.must("research", "momentum on EURUSD 1h", "--count", "4", "--follow")
+	s.must("research", "momentum on EURUSD 1h", "--count", "4", "--seed", "2", "--follow")
 	s.openTraded()
 
 	for section, is := range map[string]struct{ button, asks string }{
 		"#equity": {"Zoom in", "equity.json?from="}, "#candles": {"Zoom out", "bars.json?"},
 	} {
-		eval[bool](s.browser, fmt.Sprintf("(document.querySelector(%q).scrollIntoView(), true)", section))
-		s.until("a canvas in "+section, fmt.Sprintf("document.querySelector('%s .zoom canvas')", section), 20*time.Second)
-		s.until("the figure makes room", fmt.Sprintf("document.querySelector('%s [data-zoom] > .ch').hidden", section), time.Second)
+		// Sections above it that load later move it, so it is brought into view until it is drawn.
+		drawn := fmt.Sprintf("document.querySelector('%[1]s').scrollIntoView(), document.querySelector('%[1]s .zoom canvas')", section)
+		s.until("a canvas in "+section, drawn)
+		s.until("the figure makes room", fmt.Sprintf("document.querySelector('%s [data-zoom] > .ch').hidden", section))
 		if label := eval[string](s.browser, fmt.Sprintf("document.querySelector('%s .zoom[role=img]').ariaLabel", section)); len(label) < 20 {
 			t.Errorf("the chart of %s is called %q", section, label)
 		}
@@ -33,7 +34,7 @@ func TestPage_ChartsZoomAndLoadDetail(t *testing.T) {
 			time.Sleep(200 * time.Millisecond)
 			eval[bool](s.browser, fmt.Sprintf("(document.querySelector('%s .zbar [aria-label=%q]').click(), true)", section, is.button))
 		}
-		s.until("detail is asked for in "+section, fmt.Sprintf("%s > %d", requests, before), 5*time.Second)
+		s.until("detail is asked for in "+section, fmt.Sprintf("%s > %d", requests, before))
 	}
 	eval[bool](s.browser, watchPolicy)
 	time.Sleep(500 * time.Millisecond) // the answers are drawn
@@ -67,7 +68,7 @@ func (s *site) needCharts() {
 func (s *site) openTraded() {
 	s.t.Helper()
 	s.open(s.url + "/strategies")
-	s.until("the strategies are there", `document.querySelectorAll("table.lead tbody a.go").length > 0`, 20*time.Second)
+	s.until("the strategies are there", `document.querySelectorAll("table.lead tbody a.go").length > 0`)
 	for _, at := range eval[[]string](s.browser, `[...document.querySelectorAll("table.lead tbody a.go")].map((a) => a.href)`) {
 		s.open(at)
 		if eval[bool](s.browser, `!!document.querySelector("#candles") && !!document.querySelector("#equity [data-zoom]")`) {

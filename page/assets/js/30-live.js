@@ -7,12 +7,11 @@ function banner(kind, title, text) {
   const at = $("#banner");
   at.replaceChildren();
   if (!kind) return;
-  const box = make("div", { className: "bn " + kind, role: "status" });
+  const box = at.appendChild(make("div", { className: "bn " + kind, role: "status" }));
   box.append(
     make("b", { textContent: title }), make("span", { textContent: text }),
     make("button", { textContent: "Dismiss", className: "btn sm", onclick: () => banner() }),
   );
-  at.append(box);
 }
 
 const clock = (time) => new Date(time).toTimeString().slice(0, 8);
@@ -51,8 +50,9 @@ function found(beat) {
       "Work resumes from checkpoints. Live again.");
     setTimeout(() => banner(), 60000);
   } else if (before) banner();
+  // At the first beat, too: something may have happened since the server made this page.
+  if (beat.changed || before || backend !== beat.backend) refresh();
   backend = beat.backend;
-  if (beat.changed || before || restarted) refresh();
 }
 
 async function refresh() {

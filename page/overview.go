@@ -59,6 +59,7 @@ type overview struct {
 
 	Funnel   []stage
 	Best     template.HTML
+	Next     []threshold // of the next look, by market
 	Capacity string
 	Running  []running
 
@@ -137,6 +138,7 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	n.headline(&told, &search)
 	n.funnel(search.Funnel)
 	n.Best = bestSoFar(&search)
+	n.Next = thresholdsOf(&search)
 	n.running(ctx, status, q)
 	n.Board = boardOf(board, q.boardQuery, q.keep())
 	n.Stopped = stoppedRows(search.Stopped)

@@ -33,7 +33,8 @@ func TestThresholds_RiseWithEachLookAtAMarket(t *testing.T) {
 	if want := -evidence.NormQuantile(0.02/12) * 1.25; a.Needed == nil || math.Abs(*a.Needed-want) > 1e-12 {
 		t.Errorf("the next look needs %v, want %v", a.Needed, want)
 	}
-	if len(a.Newest) != 2 || a.Newest[0].Number != 1 || a.Newest[1].Number != 2 || *a.Newest[1].Needed >= *a.Needed || a.Newest[1].Returns != nil {
+	if len(a.Newest) != 2 || a.Newest[0].Number != 1 || a.Newest[1].Number != 2 ||
+		*a.Newest[1].Needed >= *a.Needed || a.Newest[1].Returns != nil {
 		t.Errorf("looks %+v: want both, oldest first, each needing less than the next", a.Newest)
 	}
 	if first.Counted != 2 || first.NeededP != 0.01 || first.Needed != nil {

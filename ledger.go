@@ -130,6 +130,7 @@ type TrialPage struct {
 // TrialPoint is one trial of a figure that shows all of them.
 type TrialPoint struct {
 	Operation OperationID `json:"operation_id"`
+	Market    string      `json:"market"`
 	Status    Status      `json:"status"` // of the operation
 	Rung      string      `json:"rung,omitempty"`
 	Sharpe    *float64    `json:"sharpe_ratio"` // of the test part, per year, net of costs; null: it has no backtest

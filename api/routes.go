@@ -99,7 +99,7 @@ var (
 	Report = get[ReportRequest, report.Report]("/report",
 		"What happened since an instant: researches by outcome, claims, failures, the machine, money")
 	Search = get[ReportRequest, report.Search]("/report/search",
-		"How many strategies reached each stage, and the best so far beside what luck shows")
+		"How many strategies reached each stage, the best so far beside what luck shows, and what the next holdout look needs on each market")
 	Compare = get[CompareRequest, report.Compared]("/compare",
 		"2 to 5 researches side by side: figures, daily returns, correlation, differences of the designs, and looks at the holdout in order")
 	Runs      = get[ktrdr.RunQuery, []ktrdr.Run]("/runs", "Runs, newest first, with the counts of their researches")

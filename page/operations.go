@@ -23,29 +23,21 @@ func (p *Pages) routeOperations() {
 	p.mux.HandleFunc("POST /operations/pause", p.act(func(ctx context.Context, r *http.Request) (string, error) {
 		return "/operations", p.lab.SetPaused(ctx, r.PostFormValue("paused") == "true")
 	}))
-	p.onOperation("cancel", func(ctx context.Context, id ktrdr.OperationID) (ktrdr.OperationID, error) {
-		_, err := p.lab.Cancel(ctx, id, "from the page")
-		return id, err
-	})
+	p.mux.HandleFunc("POST /operations/{id}/cancel", p.act(func(ctx context.Context, r *http.Request) (string, error) {
+		id := r.PathValue("id")
+		_, err := p.lab.Cancel(ctx, ktrdr.OperationID(id), "from the page")
+		return "/operations/" + id, err
+	}))
 	p.mux.HandleFunc("POST /operations/{id}/resume", p.act(func(ctx context.Context, r *http.Request) (string, error) {
 		id := r.PathValue("id")
 		_, err := p.lab.ResumeFrom(ctx, ktrdr.OperationID(id), r.PostFormValue("checkpoint"))
 		return "/operations/" + id, err
 	}))
-	p.onOperation("retry", func(ctx context.Context, id ktrdr.OperationID) (ktrdr.OperationID, error) {
-		made, err := p.lab.Retry(ctx, id, "")
-		return made.Operation, err
-	})
-	p.mux.HandleFunc("POST /breakers/{name}/decide", p.act(p.decideBreaker))
-}
-
-// onOperation routes a form that does something to an operation. It leads to the
-// operation that do returns.
-func (p *Pages) onOperation(verb string, do func(context.Context, ktrdr.OperationID) (ktrdr.OperationID, error)) {
-	p.mux.HandleFunc("POST /operations/{id}/"+verb, p.act(func(ctx context.Context, r *http.Request) (string, error) {
-		id, err := do(ctx, ktrdr.OperationID(r.PathValue("id")))
-		return "/operations/" + string(id), err
+	p.mux.HandleFunc("POST /operations/{id}/retry", p.act(func(_ context.Context, r *http.Request) (string, error) {
+		made, err := p.retryOnce(r, ktrdr.OperationID(r.PathValue("id")))
+		return "/operations/" + string(made), err
 	}))
+	p.mux.HandleFunc("POST /breakers/{name}/decide", p.act(p.decideBreaker))
 }
 
 // operationsQuery is the query of the list.
@@ -274,7 +266,7 @@ func (p *Pages) operationRow(op *api.OperationRow, workers map[ktrdr.WorkerID]st
 		}
 	}
 	if mayChange {
-		r.Actions = operationActions(op, back)
+		r.Actions = operationActions(op, back, p.now())
 	}
 	return r
 }
@@ -307,7 +299,7 @@ func detail(op *api.OperationRow) string {
 }
 
 // operationActions are what a person can do to an operation now.
-func operationActions(op *api.OperationRow, back string) []action {
+func operationActions(op *api.OperationRow, back string, now time.Time) []action {
 	id := string(op.ID)
 	do := func(verb, name, ask string) action {
 		return action{
@@ -317,6 +309,7 @@ func operationActions(op *api.OperationRow, back string) []action {
 	switch {
 	case op.Status.Terminal() && op.Status != ktrdr.Completed:
 		retry := do("retry", "Retry", "Run "+id+" again from the beginning, as a new operation?")
+		retry.Fields = append(retry.Fields, retryKey(op.ID, now))
 		if op.Resumable {
 			return []action{do("resume", "Resume", ""), retry}
 		}

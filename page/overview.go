@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
@@ -59,6 +61,7 @@ type overview struct {
 
 	Funnel   []stage
 	Best     template.HTML
+	Next     []threshold // of the next look, by market
 	Capacity string
 	Running  []running
 
@@ -101,7 +104,11 @@ type (
 
 // readOverview reads everything that the page shows.
 func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, error) {
-	span := api.ReportRequest{Since: q.since, Run: q.Run}
+	since, err := report.SinceText(q.since, p.now().UTC())
+	if err != nil {
+		return overview{}, ktrdr.Errorf(ktrdr.CodeInvalid, "since=%w", err)
+	}
+	span := api.ReportRequest{Since: since, Run: q.Run}
 	told, err := client.Call(ctx, p.lab, api.Report, span)
 	if err != nil {
 		return overview{}, err
@@ -137,6 +144,7 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	n.headline(&told, &search)
 	n.funnel(search.Funnel)
 	n.Best = bestSoFar(&search)
+	n.Next = thresholdsOf(&search)
 	n.running(ctx, status, q)
 	n.Board = boardOf(board, q.boardQuery, q.keep())
 	n.Stopped = stoppedRows(search.Stopped)
@@ -146,18 +154,40 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	return n, nil
 }
 
+// ranges are the spans that the view offers, and the one that is shown.
+func ranges(q overviewQuery) []option {
+	list := []option{
+		{Value: "", Name: "Last 12 hours"}, // empty, so that a run that is then chosen is shown from its beginning
+		{Value: "last", Name: "Last session"},
+		{Value: "22:00", Name: "Since 22:00 UTC"},
+		{Value: "2h", Name: "Last 2 hours"},
+		{Value: "7d", Name: "Last 7 days"},
+		{Value: "87600h", Name: "Everything"},
+	}
+	shown := strings.ToLower(q.since)
+	if q.Run != "" {
+		list[0].Value = "12h"
+		list = append([]option{{Value: "", Name: "From its beginning"}}, list...)
+	} else if shown == "12h" {
+		shown = ""
+	}
+	for i := range list {
+		if list[i].Chosen = list[i].Value == shown; list[i].Chosen {
+			return list
+		}
+	}
+	name := "Since " + q.since + " UTC"
+	if _, err := time.ParseDuration(q.since); err == nil || strings.HasSuffix(shown, "d") {
+		name = "Last " + q.since
+	} else if _, err := time.Parse(time.RFC3339, q.since); err == nil {
+		name = "Since " + q.since
+	}
+	return append(list, option{Value: q.since, Name: plain(name), Chosen: true})
+}
+
 // choices are what the forms offer.
 func (n *overview) choices(q overviewQuery, runs []ktrdr.Run) {
-	for _, o := range []option{
-		{Value: "", Name: "Last 12 hours"},
-		{Value: "last", Name: "Last session"},
-		{Value: "2h", Name: "Last 2 hours"},
-		{Value: "168h", Name: "Last 7 days"},
-		{Value: "87600h", Name: "Everything"},
-	} {
-		o.Chosen = o.Value == q.since
-		n.Ranges = append(n.Ranges, o)
-	}
+	n.Ranges = ranges(q)
 	n.Runs = append(n.Runs, option{Name: "All runs"})
 	for _, r := range runs {
 		name := fmt.Sprintf("%s (%d)", clip(plain(cmp.Or(r.Goal, r.ID)), 48), r.Created)

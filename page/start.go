@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -99,13 +98,6 @@ func nextClock(text string, now time.Time) (time.Time, error) {
 		at = at.AddDate(0, 0, 1)
 	}
 	return at, nil
-}
-
-// idempotencyKey makes one run of a form that is sent twice. A form that was
-// changed in between asks for something else.
-func (f *startForm) idempotencyKey(r research.Request) string {
-	text, _ := json.Marshal(r) // of plain fields
-	return fmt.Sprintf("page-%s-%x", f.Key, sha256.Sum256(text))
 }
 
 // command does the same as the form.
@@ -420,6 +412,6 @@ func (p *Pages) trigger(ctx context.Context, f *startForm) (run string, err erro
 	if err != nil {
 		return "", err
 	}
-	made, err := p.lab.Trigger(ctx, r, f.idempotencyKey(r))
+	made, err := p.lab.Trigger(ctx, r, sentOnce(f.Key, r))
 	return made.Run, err
 }

@@ -53,8 +53,8 @@ func (p *Pages) changeStrategy(ctx context.Context, r *http.Request) (string, er
 	case "resume":
 		_, err = p.lab.Resume(ctx, id)
 	case "retry":
-		started, failed := p.lab.Retry(ctx, id, "")
-		return "/strategies/" + string(started.Operation), failed
+		made, failed := p.retryOnce(r, id)
+		return "/strategies/" + string(made), failed
 	case "cancel":
 		_, err = p.lab.CancelResearch(ctx, id, "from the page")
 	case "pin":

@@ -256,7 +256,7 @@ func (f *facts) view(may, linear bool) *strategy {
 	s.State = fmt.Sprint(f.op.Status, f.op.Phase, f.look != nil)
 	f.headline(s)
 	if may {
-		s.Actions = f.actions()
+		s.Actions = f.actions(time.Now())
 	}
 	s.Verdict = f.verdict()
 	s.Equity, s.Months, s.Returns = f.equity(linear), f.months(), f.returns()
@@ -288,7 +288,7 @@ func (f *facts) designer() string {
 }
 
 // actions are what can be done with the research now.
-func (f *facts) actions() []action {
+func (f *facts) actions(now time.Time) []action {
 	at, handle := "/strategies/"+string(f.op.ID)+"/", f.op.ID.Tail()
 	act := func(name, verb string) action {
 		return action{Name: name, Path: at + verb, Command: "ktrdr " + verb + " " + handle}
@@ -304,7 +304,9 @@ func (f *facts) actions() []action {
 		resume.Main = true
 		list = append(list, resume)
 	}
-	list = append(list, act("Retry", "retry"))
+	retry := act("Retry", "retry")
+	retry.Fields = []field{retryKey(f.op.ID, now)}
+	list = append(list, retry)
 	switch {
 	case f.op.Pinned:
 		list = append(list, act("Unpin", "unpin"))

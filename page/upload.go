@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ type importView struct {
 	Timeframes []option
 	Modes      []option
 	Values     map[string]string
+	Key        string // of the form that checks a file
 	Dry        *dryRun
 }
 
@@ -145,7 +147,7 @@ func (p *Pages) load(ctx context.Context, form url.Values, dry bool) (string, er
 		}
 		in.Divide = divide
 	}
-	made, err := p.lab.StartDataLoad(ctx, in, "")
+	made, err := p.lab.StartDataLoad(ctx, in, sentOnce(form.Get("key"), in))
 	if err != nil {
 		return "", err
 	}
@@ -157,7 +159,7 @@ func (p *Pages) readImport(ctx context.Context, r *http.Request) (any, error) {
 	if !may(ctx) {
 		return nil, ktrdr.Errorf(ktrdr.CodeForbidden, "your token may read; an import needs an admin token")
 	}
-	v := importView{Values: map[string]string{"zone": "UTC"}}
+	v := importView{Values: map[string]string{"zone": "UTC"}, Key: rand.Text()}
 	if id := r.URL.Query().Get("op"); id != "" {
 		op, err := p.lab.Operation(ctx, ktrdr.OperationID(id))
 		if err != nil {

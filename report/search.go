@@ -33,6 +33,8 @@ type Search struct {
 	// Stopped counts the strategies that a gate stopped, by the check that they
 	// failed; the most frequent is first. A strategy may fail several.
 	Stopped []StoppedCount `json:"stopped_by"`
+	// Thresholds are of the markets of the trials, at most 20: the most looks first.
+	Thresholds []MarketThreshold `json:"thresholds"`
 }
 
 // StoppedCount is how many strategies failed a check of a gate.
@@ -88,7 +90,8 @@ func (r Reporter) Search(ctx context.Context, q Query) (Search, error) {
 	}
 	s := searchOf(points)
 	s.From, s.To, s.Run = l.out.From, l.out.To, l.out.Run
-	return s, nil
+	s.Thresholds, err = r.thresholds(ctx, points)
+	return s, err
 }
 
 func searchOf(points []ktrdr.TrialPoint) Search {

@@ -20,7 +20,7 @@ func (s *Store) TrialPoints(ctx context.Context, q ktrdr.TrialQuery) ([]ktrdr.Tr
 	q.Since = time.Time{}
 	c.ofTrials(q, "t.")
 	c.when(!since.IsZero(), "(t.ended = 0 OR t.ended_at >= ?)", micros(since)) // what runs belongs to every span
-	text, args := c.page(`t.operation_id, o.status, o.rung, t.sharpe, t.sharpe_z, COALESCE(l.ended, 0), COALESCE(l.claim, 0), t.stopped_by
+	text, args := c.page(`t.operation_id, t.market_id, o.status, o.rung, t.sharpe, t.sharpe_z, COALESCE(l.ended, 0), COALESCE(l.claim, 0), t.stopped_by
 		FROM trials AS t JOIN operations AS o ON o.id = t.operation_id
 		LEFT JOIN (SELECT research_id, MAX(claim) AS claim, MAX(CASE WHEN ended_at IS NULL THEN 0 ELSE 1 END) AS ended
 			FROM looks WHERE kind = 'confirmation' AND research_id <> '' GROUP BY research_id) AS l ON l.research_id = t.operation_id`,
@@ -31,6 +31,7 @@ func (s *Store) TrialPoints(ctx context.Context, q ktrdr.TrialQuery) ([]ktrdr.Tr
 }
 
 func scanTrialPoint(row scanner) (p ktrdr.TrialPoint, err error) {
-	err = row.Scan(&p.Operation, &p.Status, &p.Rung, &p.Sharpe, &p.SharpeZ, (*boolean)(&p.Looked), (*boolean)(&p.Claim), &p.StoppedBy)
+	err = row.Scan(&p.Operation, &p.Market, &p.Status, &p.Rung, &p.Sharpe, &p.SharpeZ, (*boolean)(&p.Looked), (*boolean)(&p.Claim),
+		&p.StoppedBy)
 	return p, err
 }

@@ -166,8 +166,8 @@ var trialQueries = map[string]func(*lab){
 		points, err := l.TrialPoints(l.ctx(), ktrdr.TrialQuery{})
 		l.must(err)
 		same(l, "points", points, []ktrdr.TrialPoint{
-			{Operation: best.ID, Status: ktrdr.Completed, Rung: ktrdr.RungFinalist, Sharpe: new(1.0), Looked: true, Claim: true},
-			{Operation: points[1].Operation, Status: ktrdr.Completed},
+			{Operation: best.ID, Market: a, Status: ktrdr.Completed, Rung: ktrdr.RungFinalist, Sharpe: new(1.0), Looked: true, Claim: true},
+			{Operation: points[1].Operation, Market: a, Status: ktrdr.Completed},
 		})
 		points, err = l.TrialPoints(l.ctx(), ktrdr.TrialQuery{Run: "r"})
 		l.must(err)

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,50 +77,11 @@ func (a *app) report(ctx context.Context, c *client.Client, f reportFlags) error
 	return a.print(r, func(w io.Writer) { write(w, r, time.Local) })
 }
 
-// sinceText puts what a person calls a time into the API's words. Durations go
-// as they are: it is the server's clock that they are before.
+// sinceText puts the time of --since into the API's words.
 func sinceText(text string, now time.Time) (string, error) {
-	if text == "" || strings.EqualFold(text, "last") {
-		return text, nil
+	since, err := report.SinceText(text, now)
+	if err != nil {
+		return "", usagef("--since %w", err)
 	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil {
-			text = strconv.Itoa(24*n) + "h"
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil {
-		if d <= 0 {
-			return "", usagef("--since %s: how long ago it was must be more than nothing", text)
-		}
-		return text, nil
-	}
-	at, ok := localTime(text, now)
-	switch {
-	case !ok:
-		return "", usagef("--since %q: must be a duration such as 12h or 7d, a time such as 22:00 or 2026-11-14T22:00, or last", text)
-	case at.After(now):
-		return "", usagef("--since %s: lies in the future", text)
-	}
-	return at.UTC().Format(time.RFC3339Nano), nil
-}
-
-// localTime reads a time as a clock here shows it; a time of day is the last
-// that was.
-func localTime(text string, now time.Time) (time.Time, bool) {
-	if t, err := time.Parse("15:04", text); err == nil {
-		at := time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location())
-		if at.After(now) {
-			at = time.Date(now.Year(), now.Month(), now.Day()-1, t.Hour(), t.Minute(), 0, 0, now.Location())
-		}
-		return at, true
-	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, true
-	}
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly} {
-		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
-			return at, true
-		}
-	}
-	return time.Time{}, false
+	return since, nil
 }

@@ -103,6 +103,9 @@ type option func(*Spec)
 // workers lets tokens of workers call the route too.
 func workers(sp *Spec) { sp.Scopes = slices.Concat(sp.Scopes, []ktrdr.Scope{ktrdr.ScopeWorker}) }
 
+// onlyWorkers are for tokens of workers and admins.
+func onlyWorkers(sp *Spec) { sp.Scopes = []ktrdr.Scope{ktrdr.ScopeWorker} }
+
 // asks marks a POST that only reads: its question is too large for a URL.
 func asks(sp *Spec) { sp.Reads, sp.Scopes = true, readers }
 

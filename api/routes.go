@@ -157,8 +157,8 @@ var (
 	Finish     = work[ktrdr.Finished, None]("/workers/finish", "End an operation", body(stateLimit))
 	Release    = work[ktrdr.Released, None]("/workers/release", "Give an operation back, to be claimed again from its checkpoint")
 	Unregister = del[ByKey, None]("/workers/{id}", "Forget a worker that has stopped", workers)
-	StatBlob   = get[ByHash, Raw]("/blobs/{sha256}", "A blob's size", workers, bytes, method(http.MethodHead))
-	GetBlob    = get[ByHash, Raw]("/blobs/{sha256}", "A blob's bytes, or a range of them", workers, bytes)
+	StatBlob   = get[ByHash, Raw]("/blobs/{sha256}", "A blob's size", onlyWorkers, bytes, method(http.MethodHead))
+	GetBlob    = get[ByHash, Raw]("/blobs/{sha256}", "A blob's bytes, or a range of them; people read files of operations", onlyWorkers, bytes)
 	PutBlob    = post[PutBlobRequest, Raw]("/blobs/{sha256}", "Store a blob; a worker does so for a claim it holds", workers,
 		method(http.MethodPut), body(blobLimit), func(sp *Spec) { sp.Accepts = ContentBytes })
 )

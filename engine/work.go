@@ -346,13 +346,13 @@ func (e *Engine) PutBlob(ctx context.Context, want ktrdr.Hash, r io.Reader) (int
 	return e.blobs.Put(ctx, want, r)
 }
 
-// MayRead refuses a worker that asks for a blob which is no input and no
-// checkpoint of anything that workers run: CodeForbidden. A holdout's bars, say.
+// MayRead refuses a blob which is no input and no checkpoint of anything that
+// workers run: CodeForbidden. The bars of a holdout, for example, or an imported file.
 func (e *Engine) MayRead(ctx context.Context, h ktrdr.Hash) error {
 	given, err := e.store.BlobGiven(ctx, h)
 	if err == nil && !given {
 		err = ktrdr.Errorf(ktrdr.CodeForbidden,
-			"blob %s belongs to no operation that a worker runs; a worker reads only what its operations were given", h)
+			"blob %s belongs to no operation that a worker runs now; files of an operation are read by its id and their name", h)
 	}
 	return err
 }

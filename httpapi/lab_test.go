@@ -229,7 +229,7 @@ func TestResults_ListFilesAndPagesOfColumns(t *testing.T) {
 		got.Curve.Years[0].Year != 2020 {
 		t.Errorf("page %s, next %q, want trades and equity, and 6", a.parsed.Data, a.parsed.Next)
 	}
-	if len(got.Artifacts) != 1 || got.Artifacts[0].URL != "/api/v1/blobs/"+strings.Repeat("ab", 32) {
+	if len(got.Artifacts) != 1 || got.Artifacts[0].URL != path[:len(path)-len("/results")]+"/files/"+got.Artifacts[0].Name {
 		t.Errorf("artifacts %+v, want the one of the result with its URL", got.Artifacts)
 	}
 	asked = jobs.Page{}

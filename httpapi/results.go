@@ -106,8 +106,7 @@ func (s *Server) seriesBars(c *call, in api.BarsRequest) (jobs.SeriesBars, error
 	return s.desk.Bars(c.Context(), in.Symbol, in.Timeframe, in.BarsQuery)
 }
 
-// downloads are the files that a result names as its artifacts. Those of a
-// compacted operation are not in the blob store.
+// downloads are the files that a result names as its artifacts.
 func downloads(op ktrdr.Operation) []api.Download {
 	var r struct {
 		Artifacts []ktrdr.Artifact `json:"artifacts"`
@@ -115,10 +114,7 @@ func downloads(op ktrdr.Operation) []api.Download {
 	_ = json.Unmarshal(op.Result, &r) // a result without any names none
 	list := []api.Download{}
 	for _, a := range r.Artifacts {
-		at := "/api/v1/blobs/" + a.SHA256.String()
-		if op.Compacted {
-			at, _, _ = api.File.Request(api.FileRequest{ByID: api.ByID{ID: op.ID}, Name: a.Name})
-		}
+		at, _, _ := api.File.Request(api.FileRequest{ByID: api.ByID{ID: op.ID}, Name: a.Name})
 		list = append(list, api.Download{Artifact: a, URL: at})
 	}
 	return list

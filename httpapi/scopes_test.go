@@ -101,8 +101,8 @@ var routes = map[string]string{
 	"POST /api/v1/workers/release":    workTokens,
 	"DELETE /api/v1/workers/{id}":     workTokens,
 
-	"HEAD /api/v1/blobs/{sha256}": allTokens,
-	"GET /api/v1/blobs/{sha256}":  allTokens,
+	"HEAD /api/v1/blobs/{sha256}": workTokens,
+	"GET /api/v1/blobs/{sha256}":  workTokens,
 	"PUT /api/v1/blobs/{sha256}":  workTokens,
 
 	"POST /api/v1/tokens":        adminTokens,

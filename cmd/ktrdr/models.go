@@ -71,12 +71,9 @@ type savedFile struct {
 	Size int64  `json:"size"`
 }
 
-// openModel reads a model from the server: one named by its hash, or that of a
-// training. The bytes are checked on the way.
+// openModel reads the model of a training from the server. The bytes are checked
+// on the way.
 func openModel(ctx context.Context, c *client.Client, arg string) (io.ReadCloser, error) {
-	if h, err := ktrdr.ParseHash(arg); err == nil {
-		return c.OpenBlob(ctx, h)
-	}
 	id, err := resolveAs(ctx, c, arg, ktrdr.Training)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"encoding/json"
-	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -332,12 +332,8 @@ func (d *doors) paid() {
 // lastGiven is the close of the last bar of a series that a spec names.
 func (d *doors) lastGiven(want jobs.Bars) time.Time {
 	d.t.Helper()
-	r, err := d.client().OpenBlob(d.t.Context(), want.SHA256)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer func() { _ = r.Close() }()
-	data, err := io.ReadAll(r)
+	name := want.SHA256.String()
+	data, err := os.ReadFile(filepath.Join(d.data, "blobs", name[:2], name[2:4], name)) // the API gives it to workers alone
 	if err != nil {
 		d.t.Fatal(err)
 	}

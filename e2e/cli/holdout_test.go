@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"path/filepath"
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
@@ -11,8 +12,8 @@ import (
 )
 
 // A worker's token opens the bars of what workers train, while they do, and not
-// those that the research keeps sealed.
-func TestServe_AWorkersTokenDoesNotOpenTheHoldout(t *testing.T) {
+// those that the research keeps sealed. People read no blobs.
+func TestServe_NoTokenOpensTheBlobOfAHoldout(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "KTRDR_INJECT=hang:training:")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "1500", "--seed", "7")
@@ -27,12 +28,16 @@ func TestServe_AWorkersTokenDoesNotOpenTheHoldout(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	token := decode[api.NewTokenReply](t, l.must("token", "create", "box", "--scope", "worker", "--json"))
-	c, err := client.New(l.url, ktrdr.Secret(token.Secret), client.Options{})
-	if err != nil {
-		t.Fatal(err)
+	reader, admin := l.clientWith(ktrdr.ScopeRead), l.client()
+	for _, h := range l.blobs() {
+		for name, c := range map[string]*client.Client{"a reader": reader, "an admin": admin} {
+			if _, err := c.OpenBlob(t.Context(), h); ktrdr.CodeOf(err) != ktrdr.CodeForbidden && (c == reader || h != spec.Bars[0].SHA256) {
+				t.Errorf("%s opens blob %s: %v, want CodeForbidden", name, h, err)
+			}
+		}
 	}
-	defer c.Close()
+
+	c := l.clientWith(ktrdr.ScopeWorker)
 	read := func(h ktrdr.Hash) error {
 		r, err := c.OpenBlob(t.Context(), h)
 		if err == nil {
@@ -51,4 +56,33 @@ func TestServe_AWorkersTokenDoesNotOpenTheHoldout(t *testing.T) {
 	if err := read(spec.Bars[0].SHA256); err == nil {
 		t.Error("the bars can be read although no training uses them any more")
 	}
+}
+
+// clientWith calls with a new token of a scope.
+func (l *lab) clientWith(scope ktrdr.Scope) *client.Client {
+	l.t.Helper()
+	token := decode[api.NewTokenReply](l.t, l.must("token", "create", string(scope), "--scope", string(scope), "--json"))
+	c, err := client.New(l.url, ktrdr.Secret(token.Secret), client.Options{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(c.Close)
+	return c
+}
+
+// blobs are the hashes of all blobs of the lab.
+func (l *lab) blobs() (list []ktrdr.Hash) {
+	l.t.Helper()
+	files, err := filepath.Glob(filepath.Join(l.data, "blobs", "??", "??", "*"))
+	if err != nil || len(files) == 0 {
+		l.t.Fatalf("%d blobs, %v", len(files), err)
+	}
+	for _, f := range files {
+		h, err := ktrdr.ParseHash(filepath.Base(f))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		list = append(list, h)
+	}
+	return list
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
 )
 
 // overviewQuery is the query of the page: a span of time, and the filters of its
@@ -109,28 +110,25 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 		return overview{}, ktrdr.Errorf(ktrdr.CodeInvalid, "since=%w", err)
 	}
 	span := api.ReportRequest{Since: since, Run: q.Run}
-	told, err := client.Call(ctx, p.lab, api.Report, span)
-	if err != nil {
-		return overview{}, err
-	}
-	search, err := client.Call(ctx, p.lab, api.Search, span)
-	if err != nil {
-		return overview{}, err
-	}
-	status, err := client.Call(ctx, p.lab, api.ResearchStatus, api.StatusRequest{Waiting: leadersOfAPage})
-	if err != nil {
-		return overview{}, err
-	}
 	q.Limit = rows(ctx, leadersOfAPage, leadersOfAFile)
-	board, err := p.lab.Leaderboard(ctx, q.LeaderboardQuery)
-	if err != nil {
-		return overview{}, err
-	}
-	breakers, err := p.openBreakers(ctx)
-	if err != nil {
-		return overview{}, err
-	}
-	runs, err := p.lab.Runs(ctx, ktrdr.RunQuery{Limit: runsOffered})
+	var (
+		told     report.Report
+		search   report.Search
+		status   research.Status
+		board    report.Leaderboard
+		breakers []resilience.Status
+		runs     ktrdr.RunPage
+	)
+	err = together(
+		ask(&search, func() (report.Search, error) { return client.Call(ctx, p.lab, api.Search, span) }),
+		ask(&told, func() (report.Report, error) { return client.Call(ctx, p.lab, api.Report, span) }),
+		ask(&board, func() (report.Leaderboard, error) { return p.lab.Leaderboard(ctx, q.LeaderboardQuery) }),
+		ask(&status, func() (research.Status, error) {
+			return client.Call(ctx, p.lab, api.ResearchStatus, api.StatusRequest{Waiting: leadersOfAPage})
+		}),
+		ask(&breakers, func() ([]resilience.Status, error) { return p.openBreakers(ctx) }),
+		ask(&runs, func() (ktrdr.RunPage, error) { return p.lab.Runs(ctx, ktrdr.RunQuery{Limit: runsOffered}) }),
+	)
 	if err != nil {
 		return overview{}, err
 	}

@@ -47,6 +47,7 @@ type Pages struct {
 	mux       *http.ServeMux
 	origin    *http.CrossOriginProtection
 	now       func() time.Time
+	shared    sharing
 }
 
 // New makes the pages.
@@ -158,23 +159,43 @@ func (p *Pages) view(title, name string, read func(context.Context, *http.Reques
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
 			return
 		}
-		v, err := read(r.Context(), r)
+		content, err := p.shared.content(r, func() ([]byte, error) {
+			v, err := read(r.Context(), r)
+			if err != nil {
+				return nil, err
+			}
+			return p.content(name, v)
+		})
 		if err != nil {
 			p.fail(w, r, err)
 			return
 		}
-		p.render(w, r, http.StatusOK, title, name, v)
+		p.frame(w, r, http.StatusOK, title, content)
 	}
 }
 
 // render writes a template inside the frame.
 func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, title, name string, v any) {
-	var body, out bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&body, name, v); err != nil {
+	content, err := p.content(name, v)
+	if err != nil {
 		p.fail(w, r, err)
 		return
 	}
-	content := bytes.Map(printable, body.Bytes())
+	p.frame(w, r, status, title, content)
+}
+
+// content is a template without the frame.
+func (p *Pages) content(name string, v any) ([]byte, error) {
+	var body bytes.Buffer
+	if err := p.templates.ExecuteTemplate(&body, name, v); err != nil {
+		return nil, err
+	}
+	return bytes.Map(printable, body.Bytes()), nil
+}
+
+// frame writes the content of a view inside what is around every view. A fragment
+// is the content alone.
+func (p *Pages) frame(w http.ResponseWriter, r *http.Request, status int, title string, content []byte) {
 	if r.Header.Get("Ktrdr-Fragment") != "" {
 		p.send(w, r, status, content)
 		return
@@ -190,6 +211,7 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, title
 	for i, at := range f.Nav {
 		f.Nav[i].Here = strings.HasPrefix(r.URL.Path, at.Path)
 	}
+	var out bytes.Buffer
 	if err := p.templates.ExecuteTemplate(&out, "layout", f); err != nil {
 		p.fail(w, r, err)
 		return

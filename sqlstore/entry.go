@@ -16,12 +16,12 @@ const (
 	// Of the rows of an operation one has main = 1, so that lists show the
 	// operation once.
 	insertTrial query = `INSERT INTO trials (market_id, key, main, operation_id, run, generation, idx, symbols, timeframes, made_up,
-		created_at)
+		operation_type, created_at)
 		VALUES ($1, $2, CASE WHEN EXISTS (SELECT 1 FROM trials WHERE operation_id = $3 AND main = 1) THEN 0 ELSE 1 END,
-			$3, $4, $5, $6, $7, $8, $9, {now}) ON CONFLICT (market_id, key) DO NOTHING`
+			$3, $4, $5, $6, $7, $8, $9, $10, {now}) ON CONFLICT (market_id, key) DO NOTHING`
 	// A trial whose operation came to nothing is that of the next operation that
 	// tries the same.
-	takeTrial query = `UPDATE trials SET operation_id = $3,
+	takeTrial query = `UPDATE trials SET operation_id = $3, operation_type = $4,
 			main = CASE WHEN EXISTS (SELECT 1 FROM trials AS other WHERE other.operation_id = $3 AND other.main = 1) THEN 0 ELSE 1 END
 		WHERE market_id = $1 AND key = $2 AND operation_id <> $3
 			AND EXISTS (SELECT 1 FROM operations WHERE id = trials.operation_id AND ` + isStopped + `)`
@@ -34,7 +34,8 @@ const (
 
 	endTrial query = `UPDATE trials SET ended = 1, ended_at = {now}, strategy = $2, sharpe = $3, sharpe_z = $4, alpha = $5, alpha_z = $6,
 		score = $7,
-			net_return = $8, max_drawdown = $9, trades = $10, cheap_costs = $11, result_hash = $12, unaided = $13, stopped_by = $14
+			net_return = $8, max_drawdown = $9, trades = $10, cheap_costs = $11, result_hash = $12, unaided = $13, stopped_by = $14,
+			rung = $15
 		WHERE operation_id = $1`
 )
 
@@ -65,7 +66,7 @@ func enter(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperatio
 		return e, err
 	}
 	if trial != nil {
-		trials, err := addTrial(ctx, t, id, place, e.run.Created, *trial, markets)
+		trials, err := addTrial(ctx, t, id, n.Type, place, e.run.Created, *trial, markets)
 		if err != nil {
 			return e, err
 		}
@@ -121,7 +122,8 @@ func marketsOf(trial *ktrdr.NewTrial, look *ktrdr.NewLook) (ids []string) {
 // large as it says to be. created is how many of the market's trials are its
 // own run's.
 func addTrial(
-	ctx context.Context, t *tx, id ktrdr.OperationID, place ktrdr.Queue, created int, n ktrdr.NewTrial, markets map[string]lockedMarket,
+	ctx context.Context, t *tx, id ktrdr.OperationID, kind ktrdr.Type, place ktrdr.Queue, created int, n ktrdr.NewTrial,
+	markets map[string]lockedMarket,
 ) (int, error) {
 	if n.Key == "" {
 		n.Key = string(id)
@@ -133,8 +135,8 @@ func addTrial(
 	for _, m := range all {
 		others = max(others, markets[m.Market].trials-created)
 		t.later(ctx, insertTrial, m.Market, n.Key, id, place.Run, place.Generation, place.Index, m.Symbols, m.Timeframes,
-			optionalBit(n.MadeUp))
-		t.later(ctx, takeTrial, m.Market, n.Key, id)
+			optionalBit(n.MadeUp), kind)
+		t.later(ctx, takeTrial, m.Market, n.Key, id, kind)
 		t.later(ctx, markTried, m.Market)
 	}
 	return others + n.Own, nil
@@ -241,7 +243,7 @@ func (s *Store) keep(ctx context.Context, t *tx, op operationRow) error {
 	if f := e.Trial; f != nil {
 		t.later(ctx, endTrial, op.ID, shortened(f.Strategy), finite(f.Sharpe), finite(f.SharpeZ), finite(f.Alpha), finite(f.AlphaZ),
 			weaker(f.SharpeZ, f.AlphaZ), finite(f.NetReturn), finite(f.MaxDrawdown), f.Trades, bit(f.CheapCosts), hashText(f.Hash), bit(f.Unaided),
-			shortened(f.StoppedBy))
+			shortened(f.StoppedBy), op.Rung)
 	}
 	if e.Look != nil {
 		if err := endLook(ctx, t, op.ID, *e.Look); err != nil {

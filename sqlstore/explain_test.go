@@ -95,7 +95,7 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"page of looks":    {"looks_page", func() (query, []any) { return looked(ktrdr.LookQuery{Limit: 50}) }},
 		"looks of a run":   {"looks_run (run=?)", func() (query, []any) { return looked(ktrdr.LookQuery{Limit: 50, Run: "r"}) }},
 		"claims":           {"looks_claims", func() (query, []any) { return looked(ktrdr.LookQuery{Limit: 50, Claims: true}) }},
-		"end of a trial":   {"trials_operation (operation_id=?)", func() (query, []any) { return endTrial, make([]any, 14) }},
+		"end of a trial":   {"trials_operation (operation_id=?)", func() (query, []any) { return endTrial, make([]any, 15) }},
 		"markets of a run": {"trials_run (run=?)", func() (query, []any) { return tallyRun, []any{"r"} }},
 		"runs of a span":   {"runs_ended", func() (query, []any) { return tallySince, []any{1} }},
 		"without a model":  {"COVERING INDEX trials_unaided", func() (query, []any) { return tallySince, []any{1} }},

@@ -325,6 +325,18 @@ func tradedOfTheOld(t *testing.T, s *Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, kind := range []ktrdr.Type{"", ktrdr.AgentResearch} {
+		listed, err := s.Trials(ctx, ktrdr.TrialQuery{Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed.Trials = slices.DeleteFunc(listed.Trials, func(t ktrdr.Trial) bool { return kind != "" && t.Type != kind })
+		points, err := s.TrialPoints(ctx, ktrdr.TrialQuery{Type: kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, fmt.Sprintf("points of type %q", kind), points, storetest.PointsOf(listed.Trials))
+	}
 	trials := map[ktrdr.OperationID]ktrdr.Trial{}
 	for _, one := range page.Trials {
 		if _, twice := trials[one.Operation]; twice {

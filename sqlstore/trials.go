@@ -111,8 +111,7 @@ func (c *conditions) ofTrials(q ktrdr.TrialQuery, table string) {
 	c.when(q.Market != "", table+"market_id = "+marketNow, q.Market)
 	has("symbols", q.Symbol)
 	has("timeframes", q.Timeframe)
-	c.when(q.Type != "",
-		"EXISTS (SELECT 1 FROM operations AS typed WHERE typed.id = "+table+"operation_id AND typed.operation_type = ?)", q.Type)
+	c.when(q.Type != "", table+"operation_type = ?", q.Type)
 	c.when(q.Ended, table+"ended = 1")
 	c.when(!q.Since.IsZero(), table+"ended_at >= ?", micros(q.Since))
 	in(c, table+"operation_id", q.Of)

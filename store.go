@@ -338,18 +338,19 @@ type IdempotencyKey struct {
 
 // OperationQuery selects operations; zero fields select all.
 type OperationQuery struct {
-	Status     []Status    `query:"status" doc:"statuses, in either case"`
-	Type       []Type      `query:"type" doc:"operation types, in either case"`
-	ActiveOnly bool        `query:"active_only" doc:"only PENDING, RUNNING and PENDING_RECONCILIATION"`
-	Resumable  bool        `query:"resumable" doc:"only FAILED or CANCELLED ones with a checkpoint"`
-	Parent     OperationID `query:"parent" doc:"only children of this operation"`
-	Run        string      `query:"run" doc:"only the researches of this run"`
-	Roots      bool        `query:"roots" doc:"only operations without a parent"`
-	Search     string      `query:"q" max:"96" doc:"only those with this text in their id"`
-	Brief      bool        // without spec, state, metadata and result, which lists do not show
-	Sort       Sort        `query:"sort" doc:"the order; by default newest"`
-	Limit      int         `query:"limit" doc:"entries of a page, 1 to 1000; by default 50"`
-	Cursor     string      `query:"cursor" doc:"next_cursor of the page before, with the same sort"`
+	Status     []Status      `query:"status" doc:"statuses, in either case"`
+	Type       []Type        `query:"type" doc:"operation types, in either case"`
+	ActiveOnly bool          `query:"active_only" doc:"only PENDING, RUNNING and PENDING_RECONCILIATION"`
+	Resumable  bool          `query:"resumable" doc:"only FAILED or CANCELLED ones with a checkpoint"`
+	Parent     OperationID   `query:"parent" doc:"only children of this operation"`
+	Parents    []OperationID `query:"parents" doc:"only children of these operations"`
+	Run        string        `query:"run" doc:"only the researches of this run"`
+	Roots      bool          `query:"roots" doc:"only operations without a parent"`
+	Search     string        `query:"q" max:"96" doc:"only those with this text in their id"`
+	Brief      bool          // without spec, state, metadata and result, which lists do not show
+	Sort       Sort          `query:"sort" doc:"the order; by default newest"`
+	Limit      int           `query:"limit" doc:"entries of a page, 1 to 1000; by default 50"`
+	Cursor     string        `query:"cursor" doc:"next_cursor of the page before, with the same sort"`
 }
 
 // Sort is the order of a list.

@@ -131,7 +131,7 @@ func TestOperations_QueriesReachTheEngineAsMeant(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"status=DONE", "sort=loudest", "type=nothing", "active_only=maybe", "limit=0", "limit=1001", "limit=-1", "limit=ten", "limit=1&limit=2",
-		"parent=x", "Status=RUNNING", "cursor=" + strings.Repeat("x", 2000), "cursor=%00", "cursor=%ff", "limit=%zz", "a;b=1",
+		"parent=x", "parents=x", "Status=RUNNING", "cursor=" + strings.Repeat("x", 2000), "cursor=%00", "cursor=%ff", "limit=%zz", "a;b=1",
 	} {
 		refusedWith(t, bad, st.send(t, http.MethodGet, "/api/v1/operations?"+bad, ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
 	}

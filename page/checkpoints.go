@@ -50,6 +50,7 @@ func (p *Pages) readCheckpoints(ctx context.Context, op *ktrdr.Operation, from, 
 	if len(all) > checkpointsShown {
 		v.CheckpointsShown = fmt.Sprintf("The newest %d of %s.", checkpointsShown, count(len(all)))
 	}
+	v.Steps = stepsFigure(all)
 	here := "/operations/" + string(op.ID)
 	mayResume := may(ctx) && !op.HasPlan && op.Type != ktrdr.AgentConfirm && (op.Status == ktrdr.Failed || op.Status == ktrdr.Cancelled)
 	for i, c := range all[:min(len(all), checkpointsShown)] {

@@ -45,6 +45,9 @@ func (l *fakeLab) RoundTrip(r *http.Request) (*http.Response, error) {
 		status = http.StatusConflict
 		body = map[string]any{"success": false, "error": map[string]any{"code": ktrdr.CodeOf(err), "message": err.Error()}}
 	}
+	if _, bare := answer.(ktrdr.Health); bare {
+		body = answer
+	}
 	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"io"
 	"mime"
 	"net/http"
@@ -30,6 +31,7 @@ type operation struct {
 	Events   []happened
 
 	Checkpoints      []checkpointRow
+	Steps            template.HTML
 	CheckpointsShown string
 	Diff             *checkpointDiff
 	Files            []fileRow

@@ -90,6 +90,7 @@ type operations struct {
 	Search   string
 	Roots    bool
 	Rows     []operationRow
+	Tree     bool // parts are below their operations
 	Empty    string
 	Filtered bool
 	Shown    string
@@ -113,13 +114,17 @@ type operationRow struct {
 	Child, Live                                                                  bool
 	Attempts                                                                     int
 	Actions                                                                      []action
+
+	Parts []operationRow // below it
+	Open  bool           // its parts are shown at first
+	Run   *runGroup      // of this row and those that follow; nil: the same as before
 }
 
 const rowsOfAPage = 50
 
 func (p *Pages) readOperations(ctx context.Context, q operationsQuery) (operations, error) {
 	var v operations
-	ask := ktrdr.OperationQuery{Roots: q.roots, Search: q.search, Limit: rowsOfAPage, Cursor: q.cursor}
+	ask := ktrdr.OperationQuery{Roots: q.roots || q.tree(), Search: q.search, Limit: rowsOfAPage, Cursor: q.cursor}
 	if q.status != "" {
 		ask.Status = []ktrdr.Status{ktrdr.Status(q.status)}
 	}
@@ -154,6 +159,11 @@ func (p *Pages) readOperations(ctx context.Context, q operationsQuery) (operatio
 	names := workerNames(workers)
 	for i := range list {
 		v.Rows = append(v.Rows, p.operationRow(&list[i], names, may(ctx), q.at()))
+	}
+	if v.Tree = q.tree(); v.Tree {
+		if err := p.readParts(ctx, list, names, q.at(), &v); err != nil {
+			return v, err
+		}
 	}
 	v.Filtered = q.status != "" || q.kind != "" || q.search != "" || q.roots
 	v.Shown = fmt.Sprintf("%d shown.", len(v.Rows))

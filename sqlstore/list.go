@@ -53,6 +53,7 @@ func (s *Store) listQuery(q *ktrdr.OperationQuery) (query, []any, error) {
 	c.when(q.ActiveOnly, isOpen)
 	c.when(q.Resumable, isStopped+" AND ckpt_id IS NOT NULL")
 	c.when(q.Parent != "", "parent_id = ?", q.Parent)
+	in(&c, "parent_id", q.Parents)
 	c.when(q.Run != "", "run = ? AND run <> '' AND queue <> ''", q.Run)
 	c.when(q.Roots, "parent_id IS NULL")
 	c.when(q.Search != "", `id LIKE ? ESCAPE '\'`, "%"+likeText.Replace(strings.ToLower(q.Search))+"%")
@@ -157,8 +158,10 @@ func (s *Store) checkQuery(q *ktrdr.OperationQuery) error {
 	if err := s.checkTypes(q.Type...); err != nil {
 		return err
 	}
-	if q.Parent != "" && !q.Parent.Valid() {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(q.Parent)))
+	for _, id := range append([]ktrdr.OperationID{q.Parent}, q.Parents...) {
+		if id != "" && !id.Valid() {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(id)))
+		}
 	}
 	if !storable(q.Search, 96) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not part of an operation's id: at most 96 letters, digits and underscores", clip(q.Search))

@@ -239,6 +239,8 @@ var lists = map[string]func(*lab){
 			"active":        {ktrdr.OperationQuery{ActiveOnly: true}, []ktrdr.OperationID{top.ID, child.ID}},
 			"resumable":     {ktrdr.OperationQuery{Resumable: true}, []ktrdr.OperationID{resumable.ID}},
 			"parent":        {ktrdr.OperationQuery{Parent: top.ID}, []ktrdr.OperationID{child.ID}},
+			"parents":       {ktrdr.OperationQuery{Parents: []ktrdr.OperationID{done.ID, top.ID}}, []ktrdr.OperationID{child.ID}},
+			"no parents":    {ktrdr.OperationQuery{Parents: []ktrdr.OperationID{done.ID}}, nil},
 			"roots":         {ktrdr.OperationQuery{Roots: true}, []ktrdr.OperationID{top.ID, failed.ID, resumable.ID, done.ID}},
 			"roots, active": {ktrdr.OperationQuery{Roots: true, ActiveOnly: true}, []ktrdr.OperationID{top.ID}},
 			"an id":         {ktrdr.OperationQuery{Search: strings.ToUpper(string(done.ID))}, []ktrdr.OperationID{done.ID}},

@@ -43,11 +43,11 @@ function local(under) {
   for (const time of $$("time[datetime]", under)) {
     const at = new Date(time.dateTime);
     if (time.title || isNaN(at)) continue;
-    time.title = at.toISOString().replace("T", " ").slice(0, 19) + " UTC";
-    const two = (n) => String(n).padStart(2, "0");
-    const clock = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-    const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-    time.textContent = time.dataset.show === "clock" ? clock : time.dataset.show === "date" ? date : `${date} ${clock}`;
+    const text = (time) => time.toISOString().replace("T", " ").slice(0, 19);
+    time.title = text(at) + " UTC";
+    const here = text(new Date(at - at.getTimezoneOffset() * 60000));
+    const [date, clock] = here.split(" ");
+    time.textContent = { date, clock }[time.dataset.show] || here;
   }
 }
 local(document);

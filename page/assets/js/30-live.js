@@ -81,6 +81,7 @@ async function refresh() {
         continue;
       }
       section.dataset.html = section.outerHTML;
+      for (const e of $$("details[id]", section)) e.open = ($("#" + e.id) || e).open;
       here.replaceWith(section);
       local(section);
       document.dispatchEvent(new CustomEvent("fresh", { detail: section }));

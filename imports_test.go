@@ -125,7 +125,7 @@ var arrows = map[string]rule{
 	"worlds":                {ours: []string{"num", "market"}},
 	"labtest": {
 		// the database, past the backend
-		ours:    []string{".", "api", "client", "dummy", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market"},
+		ours:    []string{".", "api", "client", "dummy", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market", "internal/atomicfile"},
 		modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"},
 	},
 

@@ -37,15 +37,25 @@ func (p place) run(extra string, args ...string) (said string, code int, killed 
 	return ended.Log(), code, status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
+// refuses requires that a command does not take the place.
+func (p place) refuses(args ...string) {
+	p.t.Helper()
+	if said, code, _ := p.run("", args...); code == 0 || !strings.Contains(said, "has not finished") {
+		p.t.Errorf("ktrdr %s: exit %d, want a refusal:\n%.600s", strings.Join(args, " "), code, said)
+	}
+}
+
+func (p place) refusesToServe() { p.refuses("serve", "--addr", "127.0.0.1:0") }
+
 // refusesAll requires that no command takes the place.
 func (p place) refusesAll() {
 	p.t.Helper()
+	p.refusesToServe()
 	csv := filepath.Join(p.t.TempDir(), "EURUSD_1h.csv")
 	if err := os.WriteFile(csv, []byte("time,open,high,low,close\n2024-01-01T00:00:00Z,1,1,1,1\n"), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"serve", "--addr", "127.0.0.1:0"},
 		{"doctor"},
 		{"backup", "-"},
 		{"data", "list"},
@@ -56,9 +66,7 @@ func (p place) refusesAll() {
 		{"instruments", "show"},
 		{"instruments", "delete"},
 	} {
-		if said, code, _ := p.run("", args...); code == 0 || !strings.Contains(said, "has not finished") {
-			p.t.Errorf("ktrdr %s: exit %d, want a refusal:\n%.600s", strings.Join(args, " "), code, said)
-		}
+		p.refuses(args...)
 	}
 }
 
@@ -92,11 +100,11 @@ func TestRestore_KilledAtEveryStep(t *testing.T) {
 				dir := t.TempDir()
 				data, db := filepath.Join(dir, "data"), database(t, dir)
 				here := newPlace(t, data, db)
-				for range 2 { // the second one is killed where the first one was
+				for _, refuses := range []func(){here.refusesAll, here.refusesToServe} { // the second one is killed where the first one was
 					if said, _, killed := here.run("KTRDR_FAILPOINT="+step, "restore", file); !killed {
 						t.Fatalf("the restore was not killed at %s:\n%s", step, said)
 					}
-					here.refusesAll()
+					refuses()
 				}
 				if db != "" && committed[step] {
 					newPlace(t, filepath.Join(dir, "other"), db).refusesAll()

@@ -134,7 +134,7 @@ func (f *fleet) note(_ time.Duration, err error) {
 // heartbeat, or 2,000 at the default one in a long run. How long a heartbeat takes is
 // measured by BenchmarkFleet of package bench.
 func TestFleet_IsNeverOrphanedByItsOwnSize(t *testing.T) {
-	n, watched := 300, 15*time.Second
+	n, watched := 300, 9*time.Second // longer than the timeout and an interval: a lost operation would show
 	times := labtest.Times{Timeout: 6 * time.Second, Interval: 1500 * time.Millisecond, Heartbeat: time.Second}
 	if soak() {
 		n, times, watched = 2000, labtest.Times{Timeout: time.Minute, Interval: 15 * time.Second, Heartbeat: 10 * time.Second}, 150*time.Second

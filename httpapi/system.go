@@ -41,7 +41,11 @@ func (s *Server) addLevel(h *ktrdr.Health) {
 }
 
 func (s *Server) openapi(c *call, _ api.None) error {
+	document, err := s.document()
+	if err != nil {
+		return err
+	}
 	c.Header().Set("Content-Type", api.ContentJSON)
-	_, err := c.Write(s.document)
+	_, err = c.Write(document)
 	return gone(err)
 }

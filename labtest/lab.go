@@ -56,6 +56,8 @@ func New(t testing.TB, kind StoreKind, times Times) *Lab {
 	if kind == Postgres {
 		l.db = Database(t)
 		l.env = append(l.env, "KTRDR_DB="+l.db)
+	} else {
+		databaseFile(t, l.data)
 	}
 	return l
 }

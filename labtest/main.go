@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -59,10 +60,46 @@ func build() {
 	}
 	built.bin = filepath.Join(built.dir, "ktrdr")
 	fmt.Fprintln(os.Stderr, "building ktrdr for the tests")
+	built.err = buildAt(built.bin)
+}
+
+// buildAt builds the product. Go links a program again unless an up-to-date one is
+// where it goes, and linking takes seconds: so the packages share one in the cache,
+// one builds at a time, and each test binary has a link to what it got.
+func buildAt(path string) error {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return goBuild(path) // there is no cache without a home
+	}
+	kept := filepath.Join(cache, "ktrdr-test", "ktrdr-"+built.tags)
+	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
+		return err
+	}
+	var lock *os.File // nil while another test binary builds
+	for lock == nil {
+		if lock, err = atomicfile.Lock(kept+".lock", os.O_CREATE); err != nil {
+			return err
+		}
+		if lock == nil {
+			pace()
+		}
+	}
+	defer func() { _ = lock.Close() }()
+	if err := goBuild(kept); err != nil {
+		return err
+	}
+	if os.Link(kept, path) == nil {
+		return nil
+	}
+	return goBuild(path) // the cache is on another file system
+}
+
+func goBuild(path string) error {
 	//nolint:noctx,gosec // go test's own timeout ends it
-	cmd := exec.Command("go", "build", "-tags", built.tags, "-o", built.bin, "github.com/ktrdr/ktrdr/cmd/ktrdr")
+	cmd := exec.Command("go", "build", "-tags", built.tags, "-o", path, "github.com/ktrdr/ktrdr/cmd/ktrdr")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		built.err = fmt.Errorf("build ktrdr: %w\n%s", err, out)
+		return fmt.Errorf("build ktrdr: %w\n%s", err, out)
 	}
+	return nil
 }

@@ -57,7 +57,7 @@ func TestAssets_StayWithinTheirBudgets(t *testing.T) {
 	}
 	size := func(names ...string) (n int) {
 		for _, name := range names {
-			n += len(a.byHash[strings.TrimPrefix(a.path(name), "/assets/")].packed)
+			n += len(a.byHash[strings.TrimPrefix(a.path(name), "/assets/")].packed())
 		}
 		return n
 	}

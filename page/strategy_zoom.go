@@ -43,7 +43,7 @@ func (p *Pages) answer(read func(context.Context, *http.Request) (any, error)) h
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
-		sendPacked(w, r, text, pack(text))
+		sendPacked(w, r, text, func() []byte { return pack(text) })
 	}
 }
 

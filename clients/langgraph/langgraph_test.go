@@ -63,11 +63,17 @@ func TestClient_PassesItsOwnTests(t *testing.T) {
 	})
 }
 
-// onBoth runs a test against a server of its own on each database.
+// onBoth runs a test against a server of its own on each database, side by side.
 func onBoth(t *testing.T, test func(t *testing.T, s *server)) {
 	needsNode(t)
-	t.Run("SQLite", func(t *testing.T) { test(t, start(t)) })
-	t.Run("PostgreSQL", func(t *testing.T) { test(t, start(t, "KTRDR_DB="+pgtest.URL(t))) })
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, start(t))
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		test(t, start(t, "KTRDR_DB="+pgtest.URL(t)))
+	})
 }
 
 // installed is a copy of the lock file that npm has installed. It is written
@@ -211,8 +217,8 @@ func (s *server) vitest(files ...string) report {
 	file := filepath.Join(s.t.TempDir(), "report.json")
 	env := []string{"KTRDR_URL=http://" + s.addr, "KTRDR_TOKEN=" + strings.TrimSpace(string(token)), "KTRDR_CONTROL=" + control.URL}
 	tests := labtest.Start(s.t, node(env, append([]string{
-		"node_modules/vitest/vitest.mjs", "run", "--no-file-parallelism", "--reporter=json",
-		"--outputFile=" + file,
+		"node_modules/vitest/vitest.mjs", "run", "--no-file-parallelism", "--no-isolate", "--reporter=json",
+		"--outputFile=" + file, // not isolated: LangGraph is loaded once for all files
 	}, files...)...))
 	labtest.Eventually(s.t, 10*time.Minute, "the end of vitest", func() bool {
 		select {

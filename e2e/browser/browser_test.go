@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,8 @@ import (
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
-// browser is one Chromium with its own profile.
+// browser is a tab of Chromium. The tabs of a test share cookies and storage, and no
+// other test sees them.
 type browser struct {
 	t     *testing.T
 	ctx   context.Context
@@ -46,18 +48,50 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
+// running is the Chromium of all tests, started when first asked for: a start takes
+// more than what most of them do with it.
+var running struct {
+	once sync.Once
+	dir  string
+	ctx  context.Context
+	end  []func()
+	err  error
+}
+
+func startChromium(path string) {
+	if running.dir, running.err = os.MkdirTemp("", "ktrdr-chromium-"); running.err != nil {
+		return
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(filepath.Join(running.dir, "profile")),
+		chromedp.WindowSize(1440, 900), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Env("HOME="+running.dir), chromedp.WSURLReadTimeout(time.Minute))
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(alloc)
+	running.ctx, running.end = ctx, []func(){func() { _ = chromedp.Cancel(ctx) }, cancel, stop}
+	running.err = chromedp.Do(ctx)
+}
+
+// endChromium ends it, if a test has started it.
+func endChromium() error {
+	for _, end := range running.end {
+		end()
+	}
+	return os.RemoveAll(running.dir)
+}
+
 func openBrowser(t *testing.T, host string) *browser {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1440, 900),
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-background-networking", true),
-		chromedp.Env("HOME="+t.TempDir()), chromedp.WSURLReadTimeout(time.Minute))
-	alloc, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(stop)
-	ctx, cancel := chromedp.NewContext(alloc)
-	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancel() })
+	path := chromium(t)
+	running.once.Do(func() { startChromium(path) })
+	if running.err != nil {
+		t.Fatalf("start Chromium: %v", running.err)
+	}
+	ctx, cancel := chromedp.NewContext(running.ctx, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
 	b := &browser{t: t, ctx: ctx, hosts: map[string]bool{host: true}}
 	b.listen()
+	b.do("size", chromedp.EmulateViewport(1440, 900))
 	return b
 }
 
@@ -65,7 +99,7 @@ func openBrowser(t *testing.T, host string) *browser {
 func (b *browser) listen() {
 	b.t.Helper()
 	if _, err := chromedp.Call(b.ctx, network.Enable, network.EnableParams{}); err != nil {
-		b.t.Fatalf("start Chromium: %v", err)
+		b.t.Fatalf("open a tab: %v", err)
 	}
 	requests, console := chromedp.Events(b.ctx, network.RequestWillBeSent), chromedp.Console(b.ctx)
 	go func() {

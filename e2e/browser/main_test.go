@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -10,6 +11,13 @@ import (
 	"github.com/ktrdr/ktrdr/labtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(labtest.Main(m, "")) }
+func TestMain(m *testing.M) {
+	code := labtest.Main(m, "")
+	if err := endChromium(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 func ktrdrID(s string) ktrdr.OperationID { return ktrdr.OperationID(s) }

@@ -202,6 +202,9 @@ func (c *Cluster) launch() error {
 	cmd := exec.Command(filepath.Join(c.bin, "postgres"), "-D", c.data(), "-p", strconv.Itoa(c.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="+c.dir,
 		"-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "fsync="+strconv.FormatBool(c.syncs))
+	if !c.syncs { // nor does it write for the crash of a machine, for replicas, or for databases that live longer than a test
+		cmd.Args = append(cmd.Args, "-c", "full_page_writes=off", "-c", "wal_level=minimal", "-c", "max_wal_senders=0", "-c", "autovacuum=off")
+	}
 	cmd.Dir = c.dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.owner, Setpgid: true} // no Ctrl-C of ours reaches it

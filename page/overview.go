@@ -115,20 +115,25 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 		told     report.Report
 		search   report.Search
 		status   research.Status
-		board    report.Leaderboard
 		breakers []resilience.Status
 		runs     ktrdr.RunPage
 	)
 	err = together(
 		ask(&search, func() (report.Search, error) { return client.Call(ctx, p.lab, api.Search, span) }),
 		ask(&told, func() (report.Report, error) { return client.Call(ctx, p.lab, api.Report, span) }),
-		ask(&board, func() (report.Leaderboard, error) { return p.lab.Leaderboard(ctx, q.LeaderboardQuery) }),
 		ask(&status, func() (research.Status, error) {
 			return client.Call(ctx, p.lab, api.ResearchStatus, api.StatusRequest{Waiting: leadersOfAPage})
 		}),
 		ask(&breakers, func() ([]resilience.Status, error) { return p.openBreakers(ctx) }),
 		ask(&runs, func() (ktrdr.RunPage, error) { return p.lab.Runs(ctx, ktrdr.RunQuery{Limit: runsOffered}) }),
 	)
+	if err != nil {
+		return overview{}, err
+	}
+	if q.Run == "" { // of a run all researches are shown
+		q.Since = told.From
+	}
+	board, err := p.lab.Leaderboard(ctx, q.LeaderboardQuery)
 	if err != nil {
 		return overview{}, err
 	}

@@ -25,26 +25,40 @@ func TestOverview_BeginsAtTheTimeOfItsURL(t *testing.T) {
 		"2026-11-14T22:00:00Z": {"2026-11-14T22:00:00Z", `<option value="2026-11-14T22:00:00Z" selected>Since 2026-11-14T22:00:00Z</option>`},
 	} {
 		l := labOf("x")
-		told := l.answers["/api/v1/report"]
-		var asked []string
+		const began = "2026-11-14T21:00:00Z"
+		told := report.Report{To: time.Now()}
+		told.From, _ = time.Parse(time.RFC3339, began)
+		var asked [3]string // questions are asked at the same time
 		l.answers["/api/v1/report"] = func(r *http.Request) any {
-			asked = append(asked, r.URL.Query().Get("since"))
+			asked[0] = "report since " + r.URL.Query().Get("since")
 			return told
 		}
 		l.answers["/api/v1/report/search"] = func(r *http.Request) any {
-			asked = append(asked, r.URL.Query().Get("since"))
+			asked[1] = "report since " + r.URL.Query().Get("since")
 			return report.Search{Funnel: report.Funnel{Tried: 1}}
+		}
+		l.answers["/api/v1/leaderboard"] = func(r *http.Request) any {
+			asked[2] = r.URL.Query().Get("since")
+			return report.Leaderboard{}
 		}
 		w := get(t, l, "/night?since="+given, ktrdr.ScopeRead)
 		body := w.Body.String()
-		if w.Code != http.StatusOK || len(asked) != 2 || asked[0] != asked[1] || !strings.HasSuffix(asked[0], is.asked) {
+		since, _ := strings.CutPrefix(asked[0], "report since ")
+		if w.Code != http.StatusOK || asked[0] == "" || asked[0] != asked[1] || !strings.HasSuffix(since, is.asked) {
 			t.Errorf("since=%s: %d, the report was asked since %q, want %q", given, w.Code, asked, is.asked)
 		}
 		if strings.Count(body, is.shown) != 1 || strings.Count(body, " selected>") != 3 { // with outcome and order
 			t.Errorf("since=%s: the page offers %d times %s and has %d choices", given, strings.Count(body, is.shown), is.shown,
 				strings.Count(body, " selected>"))
 		}
-		if at, err := time.Parse(time.RFC3339, asked[0]); err == nil && time.Since(at) > 24*time.Hour && !strings.Contains(given, "T") {
+		want := began // where the report begins
+		if strings.Contains(given, "run=") {
+			want = "" // of a run all are listed
+		}
+		if asked[2] != want {
+			t.Errorf("since=%s: the leaderboard was asked since %q, want %q", given, asked[2], want)
+		}
+		if at, err := time.Parse(time.RFC3339, since); err == nil && time.Since(at) > 24*time.Hour && !strings.Contains(given, "T") {
 			t.Errorf("since=%s: asked since %v, want the latest such time", given, at)
 		}
 	}

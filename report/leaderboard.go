@@ -20,14 +20,15 @@ import (
 
 // LeaderboardQuery selects what is ranked; empty fields select all.
 type LeaderboardQuery struct {
-	Run       string `query:"run" doc:"only those of this run"`
-	Symbol    string `query:"symbol" doc:"only those that trade this symbol"`
-	Timeframe string `query:"timeframe" doc:"only those that use bars of this timeframe"`
-	Outcome   string `query:"outcome" max:"40" doc:"only those with this standing, such as no edge or failed"` // see Outcomes
-	Text      string `query:"q" max:"100" doc:"only those whose strategy or id contains this, of the 1000 best"`
-	Sort      string `query:"sort" oneof:"rank,sharpe,alpha,return,drawdown,trades,newest" doc:"the order; by default rank"` // see Sorts
-	Limit     int    `query:"limit" doc:"entries of a page, 1 to 1000; by default 20"`
-	Cursor    string `query:"cursor" doc:"next_cursor of the page before"`
+	Run       string    `query:"run" doc:"only those of this run"`
+	Since     time.Time `query:"since" doc:"only those that ended at this instant (RFC 3339) or later"`
+	Symbol    string    `query:"symbol" doc:"only those that trade this symbol"`
+	Timeframe string    `query:"timeframe" doc:"only those that use bars of this timeframe"`
+	Outcome   string    `query:"outcome" max:"40" doc:"only those with this standing, such as no edge or failed"` // see Outcomes
+	Text      string    `query:"q" max:"100" doc:"only those whose strategy or id contains this, of the 1000 best"`
+	Sort      string    `query:"sort" oneof:"rank,sharpe,alpha,return,drawdown,trades,newest" doc:"the order; by default rank"` // see Sorts
+	Limit     int       `query:"limit" doc:"entries of a page, 1 to 1000; by default 20"`
+	Cursor    string    `query:"cursor" doc:"next_cursor of the page before"`
 }
 
 // Leaderboard is a ranking of researches.
@@ -105,8 +106,10 @@ func (r Reporter) Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderbo
 		return Leaderboard{}, err
 	}
 	rows, claims, err := r.ranked(ctx, ranking{
-		TrialQuery: ktrdr.TrialQuery{Run: q.Run, Symbol: q.Symbol, Timeframe: q.Timeframe, Type: ktrdr.AgentResearch, Ended: true},
-		sort:       q.Sort, outcome: q.Outcome, text: q.Text, from: from, limit: q.Limit + 1,
+		TrialQuery: ktrdr.TrialQuery{
+			Run: q.Run, Since: q.Since, Symbol: q.Symbol, Timeframe: q.Timeframe, Type: ktrdr.AgentResearch, Ended: true,
+		},
+		sort: q.Sort, outcome: q.Outcome, text: q.Text, from: from, limit: q.Limit + 1,
 	})
 	if err != nil {
 		return Leaderboard{}, err
@@ -228,7 +231,7 @@ func HoldoutOf(l *ktrdr.Look) *Holdout {
 
 func (r Reporter) markets(ctx context.Context, q LeaderboardQuery) (int, error) {
 	if q.Symbol == "" && q.Timeframe == "" {
-		t, err := r.engine.Tally(ctx, ktrdr.TallyQuery{Run: q.Run})
+		t, err := r.engine.Tally(ctx, ktrdr.TallyQuery{Run: q.Run, Since: q.Since})
 		return t.Markets, err
 	}
 	all, err := r.engine.Markets(ctx)
@@ -240,7 +243,7 @@ func (r Reporter) markets(ctx context.Context, q LeaderboardQuery) (int, error) 
 		if m.Trials == 0 {
 			continue
 		}
-		one, err := r.engine.Trials(ctx, ktrdr.TrialQuery{Run: q.Run, Market: m.ID, Symbol: q.Symbol, Timeframe: q.Timeframe, Limit: 1})
+		one, err := r.engine.Trials(ctx, ktrdr.TrialQuery{Run: q.Run, Since: q.Since, Market: m.ID, Symbol: q.Symbol, Timeframe: q.Timeframe, Limit: 1})
 		if err != nil {
 			return 0, err
 		}
@@ -253,6 +256,9 @@ func (r Reporter) markets(ctx context.Context, q LeaderboardQuery) (int, error) 
 func (q LeaderboardQuery) summary(claims, markets int) string {
 	if filters := q.Filters(); markets == 0 && len(filters) > 0 {
 		return fmt.Sprintf("No market was researched with %s.", strings.Join(filters, ", "))
+	}
+	if markets == 0 && !q.Since.IsZero() {
+		return "No market was researched in this time."
 	}
 	return claimsOnMarkets(claims, markets)
 }

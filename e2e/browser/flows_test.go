@@ -105,7 +105,8 @@ func TestPage_ABreakerIsResetWithNameAndReason(t *testing.T) {
 	s := openSite(t)
 	s.ServeWith(1, withAuth, "KTRDR_MODELS=local/m", "KTRDR_PROVIDERS=local=http://127.0.0.1:1/none", "KTRDR_MODEL_PRICES=local/m=1/5")
 	s.signIn()
-	s.must("research", "momentum on EURUSD 1h", "--count", "4", "--model", "local/m", "--seed", "2", "--follow") // its calls fail, and the breaker opens
+	// Its calls fail, and the breaker opens.
+	s.must("research", "momentum on EURUSD 1h", "--count", "4", "--model", "local/m", "--seed", "2", "--follow")
 	s.open(s.url + "/operations#breakers")
 	s.until("the breaker is open", `/provider:local\s+open/.test(document.querySelector("#breakers")?.innerText ?? "")`)
 	eval[bool](s.browser, `document.querySelector("#breakers td a.btn").click() ?? true`)

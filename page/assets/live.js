@@ -4,7 +4,7 @@
 
 const delays = [1000, 2000, 5000, 10000];
 const tabs = new Set();
-let source, failed = 0, heard = Date.now();
+let source, opened, failed = 0, heard = Date.now();
 
 function tell(message) {
   for (const tab of tabs) tab.postMessage(message);
@@ -12,6 +12,7 @@ function tell(message) {
 
 function open() {
   source = new EventSource("/live");
+  opened = Date.now();
   source.onmessage = (event) => {
     failed = 0;
     heard = Date.now();
@@ -19,7 +20,7 @@ function open() {
   };
   source.onerror = async () => {
     source.close();
-    const session = await fetch("/session").catch(() => ({})); // the server may be away
+    const session = await fetch("/session", { signal: AbortSignal.timeout(3000) }).catch(() => ({})); // the server may be away
     if (session.status === 401) {
       source = undefined; // the next tab opens it again
       return tell({ ended: true });
@@ -30,9 +31,10 @@ function open() {
   };
 }
 
-// The connection may be open and silent.
+// A connection may be silent. It is then given up and opened again.
+const patience = [10000, 3000, Infinity]; // while it is opened, while it is open, once it is closed
 setInterval(() => {
-  if (source && Date.now() - heard > 3000) tell({ lost: heard });
+  if (source && Date.now() - Math.max(heard, opened) > patience[source.readyState]) source.onerror();
 }, 1000);
 
 onconnect = (event) => {

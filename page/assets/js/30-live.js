@@ -1,7 +1,7 @@
 // Live: the worker says when something changed. A tab that is looked at then asks
 // for its own page and takes over the sections that differ.
 
-let backend, lostSince, asking = false, again = false;
+let backend, lostSince, asking = false, again = false, timer;
 
 function banner(kind, title, text) {
   const at = $("#banner");
@@ -18,15 +18,13 @@ const clock = (time) => new Date(time).toTimeString().slice(0, 8);
 
 function lost(since, next) {
   const wait = next ? ` Retry in ${Math.max(0, Math.round((next - Date.now()) / 1000))} s.` : "";
-  if (lostSince && !next) return;
   if (!lostSince) {
     lostSince = since;
     document.body.classList.add("lost");
     $("#live span").textContent = "Reconnecting";
-    for (const button of $$("main form[method=post] button")) {
+    for (const button of $$("main form[method=post] button:enabled")) {
       button.disabled = true;
-      button.dataset.lost = "1";
-      button.title = "Server unreachable";
+      button.dataset.lost = "";
     }
   }
   banner("bad", `Server unreachable since ${clock(lostSince)}.`, `You see the last state.${wait}`);
@@ -41,7 +39,6 @@ function found(beat) {
   if (live[1]) live[1].textContent = clock(beat.now);
   for (const button of $$("[data-lost]")) {
     button.disabled = false;
-    button.title = "";
     delete button.dataset.lost;
   }
   if (restarted) {
@@ -59,6 +56,7 @@ async function refresh() {
   if (asking) return void (again = true);
   if (document.hidden || !$("#view [data-live]")) return;
   asking = true;
+  clearTimeout(timer);
   try {
     const answer = await fetch(location.href, { headers: { "Ktrdr-Fragment": "1" } });
     if (answer.redirected) return void (location.href = "/login"); // the session has ended
@@ -76,7 +74,7 @@ async function refresh() {
       const here = document.getElementById(section.id);
       if (!here || here.dataset.html === section.outerHTML) continue;
       // What a reader points at or types into does not move; it is asked for again.
-      if (here.contains(document.activeElement) || here.matches(":hover")) {
+      if (here.contains(document.activeElement) || $(":is(a, button, summary):hover", here)) {
         again = true;
         continue;
       }
@@ -90,7 +88,7 @@ async function refresh() {
     // the worker says when the server is lost
   } finally {
     asking = false;
-    if (again) setTimeout(refresh, 1000);
+    if (again) timer = setTimeout(refresh, 1000);
     again = false;
   }
 }

@@ -73,6 +73,12 @@ func compareEquity(c *report.Compared, q compareQuery) (template.HTML, string) {
 	plot.XTicks = monthTicks(plot.X)
 	end := plot.X.Max
 	plot.X.Max += (plot.X.Max - plot.X.Min) * 0.16 // room for the labels
+	held := compareHold(c, q)
+	for _, l := range held {
+		for _, p := range l.Points {
+			plot.Y = plot.Y.Include(p.Y)
+		}
+	}
 	luck := equityByLuck(c, test)
 	for _, p := range luck {
 		plot.Y = plot.Y.Include(p.Y)
@@ -93,6 +99,10 @@ func compareEquity(c *report.Compared, q compareQuery) (template.HTML, string) {
 	if len(luck) > 0 {
 		plot.Layers = append(plot.Layers, chart.Line{Points: luck, Class: "lu"})
 	}
+	for _, l := range held {
+		last := l.Points[len(l.Points)-1]
+		plot.Layers = append(plot.Layers, l.Line, chart.Text{X: last.X, Y: last.Y, DX: -4, DY: 18, Edge: 1, Text: l.name})
+	}
 	for _, l := range all {
 		plot.Layers = append(plot.Layers, chart.Line{Points: l.points, Class: "st " + colour(l)})
 	}
@@ -103,6 +113,36 @@ func compareEquity(c *report.Compared, q compareQuery) (template.HTML, string) {
 		note = fmt.Sprintf("%s made by an earlier version and kept no daily returns.", have(missingDays, "look", "was", "were"))
 	}
 	return plot.HTML(), note
+}
+
+// heldMarket is buy and hold of a market on one part.
+type heldMarket struct {
+	chart.Line
+	name string
+}
+
+// compareHold is buy and hold of each market: on the test part, and on the holdout
+// only as far as a look opened it.
+func compareHold(c *report.Compared, q compareQuery) (lines []heldMarket) {
+	drawn := map[string]bool{}
+	add := func(part, market string, points []jobs.Point) {
+		if skip := q.partOrBoth() != "both" && q.partOrBoth() != part; skip || len(points) == 0 || drawn[part+market] {
+			return
+		}
+		drawn[part+market] = true
+		line := heldMarket{chart.Line{Class: "mk dh"}, "buy and hold " + plain(market)}
+		for _, p := range points {
+			line.Points = append(line.Points, chart.XY{X: float64(p.Time.Unix()), Y: p.Value})
+		}
+		lines = append(lines, line)
+	}
+	for _, s := range c.Strategies {
+		add("test", s.Symbols, s.Hold)
+		if s.Look != nil {
+			add("holdout", s.Symbols, s.Look.Hold)
+		}
+	}
+	return lines
 }
 
 func colour(l curve) string {

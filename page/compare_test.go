@@ -102,3 +102,30 @@ func TestCompare_WithoutIDsSaysHowToChoose(t *testing.T) {
 		}
 	}
 }
+
+// Buy and hold of a market is drawn once for a part, and on the holdout only where
+// a look opened it.
+func TestCompare_DrawsBuyAndHoldOnlyOfWhatMayBeSeen(t *testing.T) {
+	c := someComparison()
+	from := c.Strategies[0].Returns[0].Time
+	for i := range c.Strategies {
+		c.Strategies[i].Symbols, c.Strategies[i].Hold = "EURUSD", comparedDays(90, from, 1)
+	}
+	c.Strategies[0].Look.Hold = comparedDays(60, from.AddDate(0, 3, 0), 1)
+	held := func(part string) int {
+		html, _ := compareEquity(&c, compareQuery{part: part})
+		if lines, names := strings.Count(string(html), `class="mk dh"`), strings.Count(string(html), ">buy and hold EURUSD<"); lines != names {
+			t.Errorf("part %q: %d lines and %d names", part, lines, names)
+		}
+		return strings.Count(string(html), `class="mk dh"`)
+	}
+	for part, want := range map[string]int{"": 2, "test": 1, "holdout": 1} {
+		if got := held(part); got != want {
+			t.Errorf("part %q has %d lines of buy and hold, want %d", part, got, want)
+		}
+	}
+	c.Strategies[0].Look = nil
+	if got := held("both"); got != 1 {
+		t.Errorf("%d lines of buy and hold with a sealed holdout, want that of the test part", got)
+	}
+}

@@ -71,9 +71,10 @@ type ComparedStrategy struct {
 	Trades        int          `json:"total_trades"`
 	WinRate       *float64     `json:"win_rate"`
 	CostPerSide   *float64     `json:"cost_per_side"`
-	BreakEven     *float64     `json:"break_even_multiplier"` // of the costs
-	Kept          *float64     `json:"sharpe_kept"`           // from training to test
-	Returns       []jobs.Point `json:"returns"`               // daily
+	BreakEven     *float64     `json:"break_even_multiplier"`  // of the costs
+	Kept          *float64     `json:"sharpe_kept"`            // from training to test
+	Returns       []jobs.Point `json:"returns"`                // daily
+	Hold          []jobs.Point `json:"buy_and_hold,omitempty"` // what 1 becomes on the test part; absent in assessments of earlier versions
 
 	Look *ComparedLook `json:"look,omitempty"` // at its holdout; absent while that is sealed
 }
@@ -97,7 +98,8 @@ type ComparedLook struct {
 	Needed        *float64     `json:"needed_sharpe"` // about: the claim needs the weaker of Sharpe and alpha
 	Return        *float64     `json:"return"`
 	BuyAndHold    *float64     `json:"buy_and_hold_return"`
-	Returns       []jobs.Point `json:"returns,omitempty"` // daily; only of the strategies that are compared
+	Returns       []jobs.Point `json:"returns,omitempty"`      // daily; only of the strategies that are compared
+	Hold          []jobs.Point `json:"buy_and_hold,omitempty"` // what 1 becomes on the holdout; as returns
 }
 
 // Compare puts 2 to 5 researches side by side. An id may be shortened to what
@@ -308,6 +310,9 @@ func (r Reporter) addAssessment(ctx context.Context, s *ComparedStrategy) error 
 	if json.Unmarshal(op.Result, &a) != nil || a.Figures == nil {
 		return nil //nolint:nilerr // of another version, or nothing was measured
 	}
+	if a.Lines != nil {
+		s.Hold = holdPoints(a.Lines.Test)
+	}
 	s.Beta, s.BreakEven, s.Kept = a.Figures.Test.Beta, a.Figures.Costs.BreakEven, a.Figures.Decay.Retention
 	return nil
 }
@@ -345,33 +350,32 @@ func (r Reporter) addMarket(ctx context.Context, c *Compared, market string) err
 		if slices.ContainsFunc(c.Looks, func(x ComparedLook) bool { return x.At.Equal(l.ReservedAt) && x.Research == l.Research }) {
 			continue // it was at several markets
 		}
-		look, returns, err := lookOf(l, market, c.MaxAdjustedP)
-		if err != nil {
-			return err
-		}
+		look, told := lookOf(l, market, c.MaxAdjustedP)
 		look.TestSharpe = test[l.Research]
 		c.Looks = append(c.Looks, look)
 		k := slices.IndexFunc(c.Strategies, func(s ComparedStrategy) bool { return s.Operation == l.Research })
 		if k >= 0 && l.Kind == ktrdr.LookConfirmation && !l.EndedAt.IsZero() {
-			look.Returns = returns
+			if look.Returns, err = dailyPoints(told.Daily); err != nil {
+				return err
+			}
+			look.Hold = holdPoints(told.Line)
 			c.Strategies[k].Look = &look
 		}
 	}
 	return nil
 }
 
-// lookOf is a look with what its result says.
-func lookOf(l *ktrdr.Look, market string, maxLuck float64) (ComparedLook, []jobs.Point, error) {
-	look := ComparedLook{
+// lookOf is a look with the figures of its result.
+func lookOf(l *ktrdr.Look, market string, maxLuck float64) (look ComparedLook, told research.Confirmation) {
+	look = ComparedLook{
 		Operation: l.Operation, Research: l.Research, Strategy: l.Strategy, Kind: l.Kind, At: l.ReservedAt, Number: l.Before + 1,
 		Counted: evidence.LookFactor(l.Before), P: l.P, Adjusted: l.Adjusted, Claim: l.Claim,
 	}
 	if k := slices.IndexFunc(l.Markets, func(m ktrdr.LookMarket) bool { return m.Market == market }); k >= 0 {
 		look.Number = l.Markets[k].Number
 	}
-	var told research.Confirmation
 	if len(l.Result) == 0 || json.Unmarshal(l.Result, &told) != nil || told.Look.Holdout.Sharpe.Ratio() == nil {
-		return look, nil, nil //nolint:nilerr // of another version, or by hand
+		return look, research.Confirmation{} // of another version, or by hand
 	}
 	h := &told.Look.Holdout
 	look.Sharpe, look.Return, look.BuyAndHold = h.Sharpe.Ratio(), &h.Return, &h.HoldReturn
@@ -379,6 +383,16 @@ func lookOf(l *ktrdr.Look, market string, maxLuck float64) (ComparedLook, []jobs
 		look.StandardError = new(*look.Sharpe / *z)
 		look.Needed = new(-evidence.NormQuantile(maxLuck/float64(look.Counted)) * *look.StandardError)
 	}
-	returns, err := dailyPoints(told.Daily)
-	return look, returns, err
+	return look, told
+}
+
+// holdPoints are buy and hold of a sketch.
+func holdPoints(s *evidence.Sketch) (points []jobs.Point) {
+	if s == nil {
+		return nil
+	}
+	for i, at := range s.Time {
+		points = append(points, jobs.Point{Time: time.Unix(at, 0).UTC(), Value: s.Hold[i]})
+	}
+	return points
 }

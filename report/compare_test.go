@@ -104,7 +104,8 @@ func raw(t *testing.T, v any) json.RawMessage {
 func somePast(t *testing.T) *pastEngine {
 	t.Helper()
 	result := raw(t, research.Result{Backtest: tested, Figures: &research.BacktestFigures{CostPerSide: 0.0001}})
-	told := research.Confirmation{Daily: daily(30, 0.01), Look: evidence.Confirmation{Holdout: evidence.Comparison{
+	line := &evidence.Sketch{Time: []int64{0, 86400}, Account: []float64{1, 1.01}, Hold: []float64{1, 1.03}}
+	told := research.Confirmation{Daily: daily(30, 0.01), Line: line, Look: evidence.Confirmation{Holdout: evidence.Comparison{
 		Sharpe: evidence.Sharpe{Annualized: new(4.0), Z: new(3.2)}, Return: 0.08,
 	}}}
 	return &pastEngine{
@@ -134,6 +135,9 @@ func TestCompare_ShowsOnlyHoldoutsThatWereOpened(t *testing.T) {
 	}
 	if want := -evidence.NormQuantile(0.02/6) * 1.25; math.Abs(*c.Strategies[0].Look.Needed-want) > 1e-12 {
 		t.Errorf("needed %v, want %v", *c.Strategies[0].Look.Needed, want)
+	}
+	if h := c.Strategies[0].Look.Hold; len(h) != 2 || h[1].Value != 1.03 || c.Looks[1].Hold != nil {
+		t.Errorf("buy and hold of the holdout %v, want it of the compared strategy only", h)
 	}
 	if c.Strategies[1].Look != nil || len(c.Strategies[1].Returns) != 40 {
 		t.Errorf("sealed: %+v, want its test part and no look", c.Strategies[1])

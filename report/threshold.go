@@ -72,10 +72,7 @@ func (r Reporter) newestLooks(ctx context.Context, m *MarketThreshold, maxAdjust
 		return err
 	}
 	for i := range slices.Backward(page.Looks) {
-		look, _, err := lookOf(&page.Looks[i], m.Market, maxAdjusted)
-		if err != nil {
-			return err
-		}
+		look, _ := lookOf(&page.Looks[i], m.Market, maxAdjusted)
 		m.Newest = append(m.Newest, look)
 		if look.StandardError != nil {
 			m.Needed = new(-evidence.NormQuantile(m.NeededP) * *look.StandardError)

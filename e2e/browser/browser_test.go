@@ -21,7 +21,7 @@ import (
 
 // browser is one Chromium with its own profile.
 type browser struct {
-	t     *testing.T
+	t     testing.TB
 	ctx   context.Context
 	hosts map[string]bool // that may be asked
 
@@ -31,7 +31,7 @@ type browser struct {
 }
 
 // chromium is the program; the test is skipped where it is not installed.
-func chromium(t *testing.T) string {
+func chromium(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -46,7 +46,7 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-func openBrowser(t *testing.T, host string) *browser {
+func openBrowser(t testing.TB, host string) *browser {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1440, 900),
@@ -194,14 +194,19 @@ func (b *browser) press(text string) {
 type site struct {
 	*labtest.Lab
 	*browser
-	t   *testing.T
+	t   testing.TB
 	url string
 }
 
-func openSite(t *testing.T) *site {
+func openSite(t testing.TB) *site {
 	t.Helper()
 	l := labtest.New(t, labtest.SQLite, labtest.Quick)
 	l.Market("EURUSD", 3000, 2)
+	return siteOf(t, l)
+}
+
+func siteOf(t testing.TB, l *labtest.Lab) *site {
+	t.Helper()
 	s := &site{Lab: l, t: t, url: l.Client().URL()}
 	u, err := url.Parse(s.url)
 	if err != nil {

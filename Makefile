@@ -106,8 +106,9 @@ mutate: needs-go $(BIN)/gremlins ## Mutation testing of MUTATE="label …", one 
 			$(BIN)/gremlins unleash --workers 1 --timeout-coefficient 10 --output-statuses lct "$${part[@]}" ./$$p || bad=1; \
 	done; exit $$bad
 
-bench: needs-go ## Figures of compute and of the engine, each beside what the machine itself can do
+bench: needs-go assets ## Figures of compute, the engine and the page, each beside what the machine itself can do
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/compute ./bench
+	@go test -run '^$$' -bench . -benchtime 3x -timeout 30m ./e2e/browser
 
 client: ## Install what the LangGraph client is built and tested with, and build it (needs node 20)
 	@# not ci: npm leaves the optional packages of other platforms out of a lock, and ci then refuses it

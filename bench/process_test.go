@@ -69,18 +69,25 @@ func (in *installation) serve(args ...string) {
 // get asks the backend and throws the answer away.
 func (in *installation) get(path string) {
 	in.b.Helper()
+	if err := in.tryGet(path); err != nil {
+		in.b.Fatal(err)
+	}
+}
+
+func (in *installation) tryGet(path string) error {
 	req, err := http.NewRequestWithContext(in.b.Context(), http.MethodGet, "http://"+in.addr+path, nil)
 	if err != nil {
-		in.b.Fatal(err)
+		return err
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		in.b.Fatal(err)
+		return err
 	}
 	defer func() { _ = res.Body.Close() }()
 	if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != http.StatusOK {
-		in.b.Fatalf("%s: %s %v", path, res.Status, err)
+		return fmt.Errorf("%s: %s %v", path, res.Status, err) //nolint:errorlint // it is nil where the status is wrong
 	}
+	return nil
 }
 
 // stop kills all processes.

@@ -32,7 +32,8 @@ const (
 
 // BenchmarkViewsOfALongRun prints what runs, status and report cost through the
 // built binary after a run of 100 and of 10,000 researches whose phases do
-// nothing: time, and statements that read from the database.
+// nothing: time, and statements that read from the database. The page is also
+// asked for by many tabs at once.
 func BenchmarkViewsOfALongRun(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
@@ -68,6 +69,38 @@ func views(b *testing.B, name, url string, researches int) {
 	} {
 		in.measure(view.name, view.paths, view.aim)
 	}
+	in.tabs("/night", manyTabs)
+}
+
+const manyTabs = 60
+
+// tabs prints how long it is until many tabs that ask at once all have their
+// answer, beside how long one takes alone.
+func (in *installation) tabs(path string, n int) {
+	in.b.Helper()
+	var alone, all []time.Duration
+	for range 9 {
+		begun := time.Now()
+		in.get(path)
+		alone = append(alone, time.Since(begun))
+		begun = time.Now()
+		var tabs sync.WaitGroup
+		for range n {
+			tabs.Go(func() {
+				if err := in.tryGet(path); err != nil {
+					in.b.Error(err)
+				}
+			})
+		}
+		tabs.Wait()
+		all = append(all, time.Since(begun))
+	}
+	slices.Sort(alone)
+	slices.Sort(all)
+	one, many := alone[len(alone)/2], all[len(all)/2]
+	times := many.Seconds() / one.Seconds()
+	fmt.Printf("  %-20s p50 %8v = %.1f x one%s\n", fmt.Sprintf("%d tabs on %s", n, path), many.Round(10*time.Microsecond), times,
+		bench.Aim(times <= float64(n)/4, fmt.Sprintf("<= %d x", n/4)))
 }
 
 // measure prints the time of a view, and its statements: of many counts the

@@ -159,7 +159,7 @@ func (p *Pages) view(title, name string, read func(context.Context, *http.Reques
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
 			return
 		}
-		content, err := p.shared.content(r, func() ([]byte, error) {
+		content, err := p.shared.content(r, func() ([]byte, error) { //nolint:contextcheck // the request holds its context
 			v, err := read(r.Context(), r)
 			if err != nil {
 				return nil, err
@@ -241,7 +241,7 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, status int, html []
 		html = packed.Bytes()
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(html) // an error means that the browser has gone
+	_, _ = w.Write(html) //nolint:gosec // templates escaped it; an error means that the browser has gone
 }
 
 func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {

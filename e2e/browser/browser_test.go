@@ -23,7 +23,7 @@ import (
 // browser is a tab of Chromium. The tabs of a test share cookies and storage, and no
 // other test sees them.
 type browser struct {
-	t     *testing.T
+	t     testing.TB
 	ctx   context.Context
 	hosts map[string]bool // that may be asked
 
@@ -33,7 +33,7 @@ type browser struct {
 }
 
 // chromium is the program; the test is skipped where it is not installed.
-func chromium(t *testing.T) string {
+func chromium(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -80,7 +80,7 @@ func endChromium() error {
 	return os.RemoveAll(running.dir)
 }
 
-func openBrowser(t *testing.T, host string) *browser {
+func openBrowser(t testing.TB, host string) *browser {
 	t.Helper()
 	path := chromium(t)
 	running.once.Do(func() { startChromium(path) })
@@ -232,14 +232,19 @@ func (b *browser) press(text string) {
 type site struct {
 	*labtest.Lab
 	*browser
-	t   *testing.T
+	t   testing.TB
 	url string
 }
 
-func openSite(t *testing.T) *site {
+func openSite(t testing.TB) *site {
 	t.Helper()
 	l := labtest.New(t, labtest.SQLite, labtest.Quick)
 	l.Market("EURUSD", 3000, 2)
+	return siteOf(t, l)
+}
+
+func siteOf(t testing.TB, l *labtest.Lab) *site {
+	t.Helper()
 	s := &site{Lab: l, t: t, url: l.Client().URL()}
 	u, err := url.Parse(s.url)
 	if err != nil {

@@ -2,7 +2,7 @@
 // A shared worker: all tabs of a browser have one stream. A browser allows six
 // connections to a host, and each stream holds one.
 
-const delays = [1000, 2000, 5000, 10000];
+const delays = [1000, 2000, 5000, 1e4];
 const tabs = new Set();
 let source, opened, failed = 0, heard = Date.now();
 
@@ -32,7 +32,7 @@ function open() {
 }
 
 // A connection may be silent. It is then given up and opened again.
-const patience = [10000, 3000, Infinity]; // while it is opened, while it is open, once it is closed
+const patience = [1e4, 3000, 1e9]; // while it is opened, while it is open, once it is closed
 setInterval(() => {
   if (source && Date.now() - Math.max(heard, opened) > patience[source.readyState]) source.onerror();
 }, 1000);

@@ -6,19 +6,22 @@ const $ = (selector, under = document) => under.querySelector(selector);
 const $$ = (selector, under = document) => [...under.querySelectorAll(selector)];
 const make = (tag, made) => Object.assign(document.createElement(tag), made);
 
-const themes = ["", "light", "dark"];
+// fragment asks for a part of a page.
+async function fragment(at, request) {
+  const answer = await fetch(at, { ...request, headers: { "Ktrdr-Fragment": "1" } });
+  return [answer, new DOMParser().parseFromString(await answer.text(), "text/html")];
+}
+
+// themes are the name of each, and the one after it.
+const themes = { "": ["Auto", "light"], light: ["Light", "dark"], dark: ["Dark", ""] };
+const theme = () => themes[document.documentElement.dataset.theme || ""];
 
 function showTheme() {
-  const theme = document.documentElement.dataset.theme || "";
-  for (const text of $$(".theme span:last-child")) text.textContent = { "": "Auto", light: "Light", dark: "Dark" }[theme];
+  for (const text of $$(".theme span:last-child")) text.textContent = theme()[0];
 }
 
 function nextTheme() {
-  const root = document.documentElement;
-  const theme = themes[(themes.indexOf(root.dataset.theme || "") + 1) % themes.length];
-  if (theme) root.dataset.theme = theme;
-  else delete root.dataset.theme;
-  keep("theme", theme);
+  keep("theme", (document.documentElement.dataset.theme = theme()[1]));
   showTheme();
 }
 

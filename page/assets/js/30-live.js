@@ -44,7 +44,7 @@ function found(beat) {
   if (restarted) {
     const after = Math.round((Date.parse(beat.started) - (before || Date.parse(beat.started))) / 1000);
     banner("ok", `Server restarted at ${clock(beat.started)}${after > 0 ? `, after ${after} s` : ""}.`,
-      "Work resumes from checkpoints. Live again.");
+      "Live again.");
     setTimeout(() => banner(), 60000);
   } else if (before) banner();
   // At the first beat, too: something may have happened since the server made this page.
@@ -58,10 +58,9 @@ async function refresh() {
   asking = true;
   clearTimeout(timer);
   try {
-    const answer = await fetch(location.href, { headers: { "Ktrdr-Fragment": "1" } });
+    const [answer, fresh] = await fragment(location.href);
     if (answer.redirected) return void (location.href = "/login"); // the session has ended
     if (!answer.ok) return;
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const names = (under) => $$("[id][data-live]", under).map((e) => e.id).join();
     if (names(fresh) !== names($("#view")) && !$("#view :is(input, textarea, select):focus")) { // another state of the page: the first research, the end of one
       $("#view").replaceChildren(...fresh.body.childNodes);

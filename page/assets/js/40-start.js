@@ -7,8 +7,7 @@ async function tryStart() {
   const body = new URLSearchParams(new FormData(startForm));
   body.set("do", "check");
   try {
-    const answer = await fetch("/new", { method: "POST", body, headers: { "Ktrdr-Fragment": "1" } });
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const [answer, fresh] = await fragment("/new", { method: "POST", body });
     if (!answer.ok || mine !== tries) return;
     for (const id of ["understood", "cost", "ahead"]) $("#" + id).replaceChildren(...fresh.getElementById(id).childNodes);
   } catch {

@@ -3,8 +3,7 @@ async function load(section) {
   const at = section.dataset.load;
   section.removeAttribute("data-load");
   try {
-    const answer = await fetch(at, { headers: { "Ktrdr-Fragment": "1" } });
-    const made = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const [answer, made] = await fragment(at);
     if (!answer.ok) throw new Error($("[role=alert]", made)?.textContent || "The server did not answer.");
     const fresh = made.getElementById(section.id) || section;
     if (fresh === section) section.replaceChildren(...made.body.childNodes);
@@ -31,8 +30,7 @@ document.addEventListener("fresh", async (event) => {
   const now = event.detail.dataset.phase;
   if (!now || now === phase) return;
   phase = now;
-  const answer = await fetch(location.href, { headers: { "Ktrdr-Fragment": "1" } });
-  const made = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("strategy");
+  const [answer, page] = await fragment(location.href), made = page.getElementById("strategy");
   if (!answer.ok || !made) return;
   if (made.hasAttribute("data-ended")) for (const section of $$("[data-live]", made)) section.removeAttribute("data-live");
   $("#strategy").replaceWith(made);

@@ -28,6 +28,16 @@ func (s *Sharpe) Ratio() *float64 {
 	return s.PerBar
 }
 
+// Needed is about the ratio that would have had this one-sided p-value, with the
+// error that Z uses; nil without one.
+func (s *Sharpe) Needed(p float64) *float64 {
+	ratio := s.Ratio()
+	if ratio == nil || s.Z == nil || *s.Z == 0 {
+		return nil
+	}
+	return num.Finite(-NormQuantile(p) * *ratio / *s.Z)
+}
+
 // EstimateSharpe measures the Sharpe ratio of returns per bar. barsPerYear is 0
 // where it is unknown.
 //

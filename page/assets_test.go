@@ -108,7 +108,7 @@ func TestAssets_AreAllOrNone(t *testing.T) {
 }
 
 func TestFooter_SaysWhetherChartsZoom(t *testing.T) {
-	const missing, notice = "Built without the charts that zoom", "TradingView Lightweight Charts™ Copyright"
+	const missing, notice = "Built without zoomable charts", "TradingView Lightweight Charts™ Copyright"
 	const link = `href="https://www.tradingview.com/"`
 	for name, is := range map[string]struct {
 		charts fstest.MapFS

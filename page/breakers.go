@@ -82,7 +82,7 @@ func (p *Pages) readBreakers(ctx context.Context, q operationsQuery) (breakers, 
 		}
 		v.Rows = append(v.Rows, r)
 	}
-	v.Summary = fmt.Sprintf("%d not closed, %d closed.", v.Open, closed)
+	v.Summary = fmt.Sprintf("%d open, %d closed.", v.Open, closed)
 	for _, c := range changes {
 		note := c.Reason
 		if c.By != "" {

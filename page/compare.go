@@ -239,7 +239,7 @@ func (v *comparison) figures(c *report.Compared) {
 		add("Sharpe ratio", "", look(func(l *report.ComparedLook) comparedCell { return withError(l.Sharpe, l.StandardError) }))
 		add("Needed, about", "", look(func(l *report.ComparedLook) comparedCell { return comparedCell{Text: number(l.Needed, 2)} }))
 		add("p-value of one look", "", look(func(l *report.ComparedLook) comparedCell { return comparedCell{Text: probability(l.P)} }))
-		add("Looks counted", "", look(func(l *report.ComparedLook) comparedCell { return comparedCell{Text: count(l.Counted)} }))
+		add("p-value multiplied by", "", look(func(l *report.ComparedLook) comparedCell { return comparedCell{Text: count(l.Counted)} }))
 		add("p-value, adjusted", v.MaxP+" needed", look(func(l *report.ComparedLook) comparedCell {
 			return comparedCell{Text: probability(l.Adjusted), Strong: true}
 		}))

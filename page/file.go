@@ -93,15 +93,11 @@ func rows(ctx context.Context, page, file int) int {
 	return page
 }
 
-// spanOf writes a span of time that ended when it was asked for. A file, in which no
-// run can be chosen, also says which it shows.
-func spanOf(ctx context.Context, told *report.Report, runs []ktrdr.Run) string {
+// spanOf writes the span of a file. No run can be chosen in it, so it says which it
+// shows.
+func spanOf(told *report.Report, runs []ktrdr.Run) string {
 	const layout = "Mon 2 Jan 2006, 15:04"
-	from := told.From.UTC().Format(layout)
-	if !inFile(ctx) {
-		return from + " to now"
-	}
-	span := from + " to " + told.To.UTC().Format(layout) + " UTC"
+	span := told.From.UTC().Format(layout) + " to " + told.To.UTC().Format(layout) + " UTC"
 	if told.Run == "" {
 		return span
 	}

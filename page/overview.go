@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,7 @@ type overview struct {
 	Export       string // where the report is
 	Command      string // that writes it
 
+	Began    string // the beginning of the span, for the reader's zone; empty in a file
 	Span     string
 	Headline string
 	Claimed  bool
@@ -143,8 +145,13 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 		return overview{}, err
 	}
 	n.Export, n.Command = exportOf(span)
-	n.Span = spanOf(ctx, &told, runs.Runs)
+	if n.Span = spanOf(&told, runs.Runs); !inFile(ctx) {
+		n.Began = told.From.UTC().Format(time.RFC3339)
+	}
 	n.headline(&told, &search)
+	if madeUp(board.Rows) {
+		n.Lead = append(n.Lead, phrase{Text: " All prices are made up."})
+	}
 	n.funnel(search.Funnel)
 	n.Best = bestSoFar(&search)
 	n.Next = thresholdsOf(&search)
@@ -188,6 +195,12 @@ func ranges(q overviewQuery) []option {
 	return append(list, option{Value: q.since, Name: plain(name), Chosen: true})
 }
 
+// madeUp is whether the prices of all rows are made up.
+func madeUp(rows []report.Leader) bool {
+	real := func(l report.Leader) bool { return l.MadeUp == nil || !*l.MadeUp }
+	return len(rows) > 0 && !slices.ContainsFunc(rows, real)
+}
+
 // choices are what the forms offer.
 func (n *overview) choices(q overviewQuery, runs []ktrdr.Run) {
 	n.Ranges = ranges(q)
@@ -208,8 +221,12 @@ func (n *overview) headline(told *report.Report, s *report.Search) {
 	case told.Researches.Claims > 0:
 		n.Claimed = true
 		n.Headline = fmt.Sprintf("%d of %s claim an edge.", told.Researches.Claims, plural(f.Tried, "strategy"))
+	case f.Running == f.Tried:
+		n.Headline = have(f.Running, "research", "is running.", "are running.")
 	case f.Running > 0:
 		n.Headline = fmt.Sprintf("So far nothing beats luck: %s tried, %d running.", tried, f.Running)
+	case f.Failed == f.Tried:
+		n.Headline = "No strategy was tried: " + have(f.Failed, "research", "failed.", "failed.")
 	default:
 		n.Headline = fmt.Sprintf("Nothing survived: %s tried, none beats luck.", tried)
 	}
@@ -227,7 +244,7 @@ func (n *overview) headline(told *report.Report, s *report.Search) {
 	}
 	switch {
 	case f.Looks > 0:
-		say(fmt.Sprintf("%s opened.", have(f.Looks, "holdout", "was", "were")))
+		say(have(f.Looks, "holdout look", "was made.", "were made."))
 	case f.Tried > 0:
 		say("No strategy has passed the test part, so every holdout is still sealed.")
 	}

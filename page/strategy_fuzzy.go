@@ -38,9 +38,9 @@ func (p *Pages) readFuzzy(ctx context.Context, d *details) (any, error) {
 
 func noteOf(set jobs.FuzzyInput) string {
 	if len(set.Members) == 0 {
-		return set.Indicator + "; read as it is; grey: how often the test part is there"
+		return set.Indicator + "; read as it is; grey: distribution in the test part"
 	}
-	return set.Indicator + "; grey: how often the test part is there"
+	return set.Indicator + "; grey: distribution in the test part"
 }
 
 // shapesOf draws memberships above the distribution of the indicator.

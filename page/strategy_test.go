@@ -83,7 +83,7 @@ func looked(claim bool) *facts {
 		Claim: claim, Before: 4, Factor: 30, Adjusted: new(0.0014), Reasons: []evidence.Reason{
 			{Code: evidence.HoldoutConfirms, Value: new(0.31), Limit: new(0.02), Passed: claim},
 		},
-		Holdout: evidence.Comparison{Sharpe: evidence.Sharpe{Annualized: new(4.99), AnnualizedError: new(1.2), PerBar: new(0.06)}},
+		Holdout: evidence.Comparison{Sharpe: evidence.Sharpe{Annualized: new(4.99), AnnualizedError: new(1.2), PerBar: new(0.06), Z: new(4.15)}},
 	}}
 	c.Line = &evidence.Sketch{
 		Time: []int64{holdoutFrom.Unix(), holdoutTo.Unix()}, Account: []float64{1, 1.1}, Hold: []float64{1, 0.9},

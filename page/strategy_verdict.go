@@ -113,7 +113,7 @@ func (f *facts) headline(s *strategy) {
 		if needed := f.needed(); needed != nil {
 			say("About ")
 			strong(number(needed, 2))
-			say(" was needed after %s. ", plural(f.look.Look.Before+1, "counted holdout look"))
+			say(" was needed: look %d at this market multiplies the p-value by %d. ", f.look.Look.Before+1, f.look.Look.Factor)
 		}
 		say("This does not say that the future is like the past.")
 	case f.assessment == nil:
@@ -192,12 +192,11 @@ func (f *facts) refused() *research.GateResult {
 // needed is the Sharpe ratio that the holdout had to show, about: the verdict uses
 // the weaker of the Sharpe and the alpha z-value.
 func (f *facts) needed() *float64 {
-	if f.look == nil || f.look.Look.Factor == 0 || f.look.Look.Holdout.Sharpe.AnnualizedError == nil {
+	if f.look == nil || f.look.Look.Factor == 0 {
 		return nil
 	}
 	rules := f.spec.Rules.WithDefaults()
-	needed := -evidence.NormQuantile(rules.MaxAdjustedP/float64(f.look.Look.Factor)) * *f.look.Look.Holdout.Sharpe.AnnualizedError
-	return &needed
+	return f.look.Look.Holdout.Sharpe.Needed(rules.MaxAdjustedP / float64(f.look.Look.Factor))
 }
 
 // verdict is the table of checks and the figures beside it; nil before the first

@@ -381,8 +381,8 @@ func lookOf(l *ktrdr.Look, market string, maxLuck float64) (look ComparedLook, t
 	look.Sharpe, look.Return, look.BuyAndHold = h.Sharpe.Ratio(), &h.Return, &h.HoldReturn
 	if z := h.Sharpe.Z; z != nil && *z != 0 {
 		look.StandardError = new(*look.Sharpe / *z)
-		look.Needed = new(-evidence.NormQuantile(maxLuck/float64(look.Counted)) * *look.StandardError)
 	}
+	look.Needed = h.Sharpe.Needed(maxLuck / float64(look.Counted))
 	return look, told
 }
 

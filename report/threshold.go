@@ -72,10 +72,10 @@ func (r Reporter) newestLooks(ctx context.Context, m *MarketThreshold, maxAdjust
 		return err
 	}
 	for i := range slices.Backward(page.Looks) {
-		look, _ := lookOf(&page.Looks[i], m.Market, maxAdjusted)
+		look, told := lookOf(&page.Looks[i], m.Market, maxAdjusted)
 		m.Newest = append(m.Newest, look)
-		if look.StandardError != nil {
-			m.Needed = new(-evidence.NormQuantile(m.NeededP) * *look.StandardError)
+		if needed := told.Look.Holdout.Sharpe.Needed(m.NeededP); needed != nil {
+			m.Needed = needed
 		}
 	}
 	return nil

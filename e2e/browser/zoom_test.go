@@ -54,10 +54,10 @@ const watchPolicy = `(window.refused = [], new ReportingObserver(
 // needCharts skips a test of a program that was built without npm.
 func (s *site) needCharts() {
 	s.t.Helper()
-	if !eval[bool](s.browser, `document.body.innerText.includes("Built without the charts that zoom")`) {
+	if !eval[bool](s.browser, `document.body.innerText.includes("Built without zoomable charts")`) {
 		return
 	}
-	const missing = "the program was built without the charts that zoom: run make assets first"
+	const missing = "the program was built without zoomable charts: run make assets first"
 	if os.Getenv(pgtest.Require) == "all" {
 		s.t.Fatal(missing)
 	}

@@ -1,7 +1,7 @@
 // Live: the worker says when something changed. A tab that is looked at then asks
 // for its own page and takes over the sections that differ.
 
-let backend, lostSince, asking = false, again = false, timer;
+let backend, lostSince, asking, again, timer;
 
 function banner(kind, title, text) {
   const at = $("#banner");
@@ -86,9 +86,8 @@ async function refresh() {
   } catch {
     // the worker says when the server is lost
   } finally {
-    asking = false;
     if (again) timer = setTimeout(refresh, 1000);
-    again = false;
+    asking = again = false;
   }
 }
 

@@ -226,7 +226,7 @@ func (n *overview) headline(told *report.Report, s *report.Search) {
 	case f.Running > 0:
 		n.Headline = fmt.Sprintf("So far nothing beats luck: %s tried, %d running.", tried, f.Running)
 	case f.Failed == f.Tried:
-		n.Headline = "No strategy was tried: " + have(f.Failed, "research", "failed.", "failed.")
+		n.Headline = "No strategy was tried: " + have(f.Failed, "research", "failed or was cancelled.", "failed or were cancelled.")
 	default:
 		n.Headline = fmt.Sprintf("Nothing survived: %s tried, none beats luck.", tried)
 	}

@@ -8,12 +8,12 @@ import (
 
 func TestOverview_TheHeadlineFitsTheFunnel(t *testing.T) {
 	for want, f := range map[string]report.Funnel{
-		"No research in this time.":                                 {},
-		"60 researches are running.":                                {Tried: 60, Running: 60},
-		"So far nothing beats luck: 2 strategies tried, 1 running.": {Tried: 3, Running: 1},
-		"No strategy was tried: 3 researches failed.":               {Tried: 3, Failed: 3},
-		"Nothing survived: 3 strategies tried, none beats luck.":    {Tried: 3, Failed: 1},
-		"So far nothing beats luck: 1 strategy tried, 2 running.":   {Tried: 3, Running: 2, Failed: 1},
+		"No research in this time.":                                     {},
+		"60 researches are running.":                                    {Tried: 60, Running: 60},
+		"So far nothing beats luck: 2 strategies tried, 1 running.":     {Tried: 3, Running: 1},
+		"No strategy was tried: 3 researches failed or were cancelled.": {Tried: 3, Failed: 3},
+		"Nothing survived: 3 strategies tried, none beats luck.":        {Tried: 3, Failed: 1},
+		"So far nothing beats luck: 1 strategy tried, 2 running.":       {Tried: 3, Running: 2, Failed: 1},
 	} {
 		var n overview
 		if n.headline(&report.Report{}, &report.Search{Funnel: f}); n.Headline != want {

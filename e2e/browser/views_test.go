@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
@@ -53,24 +54,56 @@ func TestPage_EveryViewIsCleanInEveryThemeAndWidth(t *testing.T) {
 		if path == "" {
 			path = name
 		}
-		for _, width := range []int64{1440, 390} {
-			s.look(width, "light")
-			s.open(s.url + path)
-			s.until(name+" is loaded", `document.readyState === "complete" && document.querySelector("h1")`)
-			eval[chromedp.Void](s.browser, axe)
-			for _, theme := range []string{"light", "dark"} {
-				where := fmt.Sprintf("%s, %s, %d px", name, theme, width)
-				s.look(width, theme)
-				if axe != "" {
-					s.axe(where)
-				}
-				if wide := eval[int](s.browser, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
-					t.Errorf("%s: the page is %d px wider than the window", where, wide)
-				}
-				s.clean(where)
-				if file := shown[name]; file != "" && *images && width == 1440 {
-					s.shoot(filepath.Join("..", "..", "docs", "images", file+"-"+theme+".png"))
-				}
+		s.inEveryLook(name, path, axe)
+	}
+}
+
+// Views before the first prices, and while a research runs.
+func TestPage_TheFirstViewsAreCleanInEveryThemeAndWidth(t *testing.T) {
+	t.Parallel()
+	axe := axeScript(t)
+	l := labtest.New(t, labtest.SQLite, labtest.Quick)
+	s := siteOf(t, l)
+	s.ServeWith(2, withAuth, slowly)
+	s.inEveryLook("the login", "/login", axe)
+	s.signIn()
+	for _, path := range []string{"/night", "/new", "/strategies", "/operations", "/data"} {
+		s.inEveryLook(path+" of an empty lab", path, axe)
+	}
+	l.Market("EURUSD", 3000, 2)
+	s.start("momentum that stays on EURUSD 1h")
+	s.until("it is backtested", `document.querySelector("#running")?.innerText.includes("Backtesting")`)
+	run := eval[string](s.browser, "location.pathname + location.search")
+	s.inEveryLook("a run that is running", run, axe)
+	s.look(1440, "light")
+	left := func(selector string) float64 {
+		return eval[float64](s.browser, fmt.Sprintf("document.querySelector(%q).getBoundingClientRect().left", selector))
+	}
+	if off := left("h1") - left("#head form"); off != 0 {
+		t.Errorf("the heading of a running run stands %v px beside the form above it", off)
+	}
+}
+
+// inEveryLook opens a view in both widths and themes, and checks what may not be.
+func (s *site) inEveryLook(name, path, axe string) {
+	s.t.Helper()
+	for _, width := range []int64{1440, 390} {
+		s.look(width, "light")
+		s.open(s.url + path)
+		s.until(name+" is loaded", `document.readyState === "complete" && document.querySelector("h1")`)
+		eval[chromedp.Void](s.browser, axe)
+		for _, theme := range []string{"light", "dark"} {
+			where := fmt.Sprintf("%s, %s, %d px", name, theme, width)
+			s.look(width, theme)
+			if axe != "" {
+				s.axe(where)
+			}
+			if wide := eval[int](s.browser, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+				s.t.Errorf("%s: the page is %d px wider than the window", where, wide)
+			}
+			s.clean(where)
+			if file := shown[name]; file != "" && *images && width == 1440 {
+				s.shoot(filepath.Join("..", "..", "docs", "images", file+"-"+theme+".png"))
 			}
 		}
 	}

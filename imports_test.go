@@ -133,6 +133,12 @@ var arrows = map[string]rule{
 	"internal/view": {ours: []string{
 		".", "api", "internal/term", "internal/text", "agent", "evidence", "httpapi", "instrument", "jobs", "report", "research",
 	}},
+	"internal/top": { // the live view of a lab
+		ours: []string{
+			".", "client", "internal/backoff", "internal/term", "internal/text", "internal/view", "research", "resilience",
+		},
+		modules: []string{"charm.land/bubbletea/v2"},
+	},
 
 	// wiring
 	"backend": {

@@ -115,9 +115,8 @@ func TestFollow_AnOperationOnATerminal(t *testing.T) {
 					Data: json.RawMessage(data),
 				}
 			}
-			reason, _ := json.Marshal(map[string]string{"reason": "please " + evil})
 			p.events = []ktrdr.Event{
-				event(1, ktrdr.EventClaimed, "{}"), event(2, ktrdr.EventPhase, `{"to":"TRAINING"}`), event(3, ktrdr.EventReleased, string(reason)),
+				event(1, ktrdr.EventClaimed, "{}"), event(2, ktrdr.EventPhase, `{"to":"TRAINING"}`), event(3, ktrdr.EventReleased, string(reasonOf("please "+evil))),
 			}
 			x := p.on(columns, 12, "follow", root)
 			said := transcript{t: t}

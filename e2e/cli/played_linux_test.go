@@ -164,7 +164,7 @@ func (p *played) on(columns, rows int, args ...string) *labtest.Terminal {
 	return labtest.OnTerminal(p.t, l.call(args...), columns, rows)
 }
 
-var clockTime = regexp.MustCompile(`\d\d:\d\d:\d\d`)
+var clockTime, date = regexp.MustCompile(`\d\d:\d\d:\d\d`), regexp.MustCompile(`\d{4}-\d\d-\d\d`)
 
 // transcript is what a terminal showed at some moments.
 type transcript struct {
@@ -173,7 +173,7 @@ type transcript struct {
 }
 
 func (x *transcript) add(title, screen string) {
-	fmt.Fprintf(&x.text, "==== %s\n%s", title, clockTime.ReplaceAllString(screen, "hh:mm:ss"))
+	fmt.Fprintf(&x.text, "==== %s\n%s", title, date.ReplaceAllString(clockTime.ReplaceAllString(screen, "hh:mm:ss"), "yyyy-mm-dd"))
 }
 
 // compare compares it with a golden file.
@@ -222,4 +222,9 @@ func progress(percent float64, step, context string) ktrdr.Progress {
 		p.Context = json.RawMessage(context)
 	}
 	return p
+}
+
+func reasonOf(text string) json.RawMessage {
+	data, _ := json.Marshal(map[string]string{"reason": text})
+	return data
 }

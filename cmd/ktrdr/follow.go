@@ -66,7 +66,7 @@ func (f *follower) watch(ctx context.Context) error {
 		if !e.Kind.Terminal() {
 			return false, nil
 		}
-		seen := !f.over.IsZero() || f.look(ctx) == nil
+		seen := !f.over.IsZero() || f.look(ctx) == nil && f.reached(ctx, nil) == nil
 		// An earlier end, which was resumed from, is not the last.
 		return seen && f.op.Status.Terminal() && e.Epoch == f.op.Epoch, nil
 	}, func() (bool, error) {

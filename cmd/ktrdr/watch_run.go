@@ -102,7 +102,9 @@ func (w *runWatcher) lookLast(ctx context.Context) {
 	if w.look(ctx) != nil {
 		w.active = nil
 		w.show()
+		return
 	}
+	_ = w.reached(ctx, nil)
 }
 
 // look reads which researches of the run are active, and how those ended that

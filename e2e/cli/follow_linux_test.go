@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,6 +159,32 @@ func TestFollow_SurvivesARestartOnATerminal(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, x.Text())
 	}
 	x.Shows("COMPLETED after ", "steps 200")
+	if !x.Restored() {
+		t.Error("the terminal is not as it was before")
+	}
+}
+
+// TestResearch_FollowSurvivesARestartOnATerminal kills a real backend under `research
+// --follow`, and starts it again.
+func TestResearch_FollowSurvivesARestartOnATerminal(t *testing.T) {
+	t.Parallel()
+	addr := labtest.Address(t)
+	l := newLab(t, "LANG=C.UTF-8", "KTRDR_AUTH=none")
+	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
+	backend := l.begin(&struct{}{}, "serve", "--addr", addr, "--workers", "0")
+	l.url = "http://" + addr
+	x := labtest.OnTerminal(t, l.call("research", "trend", "--symbol", "EURUSD", "--seed", "3", "--follow"), 80, 24)
+	x.Shows("0 of 1 research ended", "  research 1 ", "    training ") // which waits for a worker
+	backend.Kill()
+	x.Shows("The server is out of reach; waiting for it.", "  research 1 ")
+	l.begin(&struct{}{}, "serve", "--addr", addr, "--workers", "1")
+	if code := x.Ended(time.Minute); code != 0 {
+		t.Errorf("exit code %d\n%s", code, x.Text())
+	}
+	if said := strings.Join(x.History(), "\n"); !strings.Contains(said, "The server answers again, after ") ||
+		!strings.Contains(said, "COMPLETED: 1 created, 1 ") {
+		t.Errorf("the terminal shows\n%s", said)
+	}
 	if !x.Restored() {
 		t.Error("the terminal is not as it was before")
 	}

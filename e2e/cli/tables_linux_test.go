@@ -124,7 +124,7 @@ func TestCurves_OnATerminalOrWhenAskedFor(t *testing.T) {
 		{[]string{"results", backtest}, []string{"Equity of the backtest", "strategy", end}},
 		{[]string{"results", training}, []string{"Training loss by epoch", "validation", "epoch 1"}},
 		{[]string{"results", research}, []string{"Equity in the test part", "buy and hold", "Training loss"}},
-		{[]string{"report"}, []string{"Best Sharpe ratio of the test part", "best so far", "expected best of luck alone", "trial 2"}},
+		{[]string{"report"}, []string{"Best Sharpe ratio of the test part", "best so far", "expected best of luck alone", "trial 3"}},
 	} {
 		name := strings.Join(c.args, " ")
 		shown := func(how string, text string, want bool) {

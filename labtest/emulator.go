@@ -269,9 +269,10 @@ func (e *Emulator) control(args string, final byte) {
 		e.erase(given[0])
 	case 'K':
 		from, to := e.column, e.columns
-		if given[0] == 1 {
+		switch given[0] {
+		case 1:
 			from, to = 0, e.column+1
-		} else if given[0] == 2 {
+		case 2:
 			from = 0
 		}
 		copy(row[from:to], blankRow(to-from))

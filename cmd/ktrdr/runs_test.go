@@ -32,7 +32,8 @@ func TestRuns_AreCompleteInAPipe(t *testing.T) {
 	}, ktrdr.RunQuery{})
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if len(lines) != 4 || !strings.HasPrefix(lines[1], "run_01234567  GIVEN_UP  unknown  1h") ||
-		!strings.Contains(lines[1], "mean reversion on EURUSD 1h that is left after costs, long only") || !strings.Contains(lines[3], "--cursor more") {
+		!strings.Contains(lines[1], "mean reversion on EURUSD 1h that is left after costs, long only") ||
+		!strings.Contains(lines[3], "--cursor more") {
 		t.Errorf("runs:\n%s", b.String())
 	}
 	for name, q := range map[string]ktrdr.RunQuery{"No run yet.": {}, "No such run.": {State: []ktrdr.RunState{ktrdr.RunRunning}}} {

@@ -17,7 +17,9 @@ func TestWatcher_WhatIsActiveComesFirst(t *testing.T) {
 	w.ended = []view.LiveRow{{Depth: 1, Name: "end 1"}, {Depth: 1, Name: "end 2"}}
 	w.run.ID, w.run.Size = "run_0123456789abcdef", 8
 	w.active = map[ktrdr.OperationID]research.Active{
-		"op_b": {Operation: "op_b", RunPosition: research.RunPosition{Index: 1}, Phase: "TRAINING", Child: "op_x_12ab", Progress: &ktrdr.Progress{}},
+		"op_b": {
+			Operation: "op_b", RunPosition: research.RunPosition{Index: 1}, Phase: "TRAINING", Child: "op_x_12ab", Progress: &ktrdr.Progress{},
+		},
 		"op_a": {Operation: "op_a", Phase: "DESIGNING"},
 	}
 	lines := view.LiveLines(w.rows(), term.Palette(false), 79)

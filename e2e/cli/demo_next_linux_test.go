@@ -21,7 +21,9 @@ func TestDemo_OpensWithThePageAndEndsWithOwnPrices(t *testing.T) {
 			t.Errorf("the first line is %q", lines[0])
 		}
 		end := strings.Join(lines[max(0, len(lines)-5):], "\n")
-		for _, part := range []string{"next, on your own prices:", "ktrdr serve", "ktrdr data import", "ktrdr research", "ktrdr help getting-started"} {
+		for _, part := range []string{
+			"next, on your own prices:", "ktrdr serve", "ktrdr data import", "ktrdr research", "ktrdr help getting-started",
+		} {
 			if !strings.Contains(end, part) {
 				t.Errorf("no %q at the end:\n%s", part, end)
 			}

@@ -117,7 +117,8 @@ func TestFollow_AnOperationOnATerminal(t *testing.T) {
 				}
 			}
 			p.events = []ktrdr.Event{
-				event(1, ktrdr.EventClaimed, "{}"), event(2, ktrdr.EventPhase, `{"to":"TRAINING"}`), event(3, ktrdr.EventReleased, string(reasonOf("please "+evil))),
+				event(1, ktrdr.EventClaimed, "{}"), event(2, ktrdr.EventPhase, `{"to":"TRAINING"}`),
+				event(3, ktrdr.EventReleased, string(reasonOf("please "+evil))),
 			}
 			x := p.on(columns, 12, "follow", root)
 			said := transcript{t: t}

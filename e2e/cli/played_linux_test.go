@@ -104,7 +104,8 @@ func (p *played) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if answer == nil {
 		w.WriteHeader(http.StatusNotFound)
-		_ = json.NewEncoder(w).Encode(api.Envelope{Error: &api.Failure{Code: ktrdr.CodeNotFound, Message: "nothing is played at " + r.URL.String()}})
+		missing := &api.Failure{Code: ktrdr.CodeNotFound, Message: "nothing is played at " + r.URL.String()}
+		_ = json.NewEncoder(w).Encode(api.Envelope{Error: missing})
 		return
 	}
 	_ = json.NewEncoder(w).Encode(api.Envelope{Success: true, Data: answer})

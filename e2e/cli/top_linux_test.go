@@ -18,28 +18,38 @@ func playLab(t *testing.T) *played {
 	p := playRun(t)
 	p.run.CreatedAt = ago(50 * time.Hour)
 	p.workers = []ktrdr.Worker{
-		{ID: "w_AAAAAAAA", Name: "desk" + evil, Live: true, Slots: 2, Running: 1, Types: []ktrdr.Type{ktrdr.Training}, Host: "box", PID: 7, SeenAt: ago(50 * time.Hour)},
-		{ID: "w_BBBBBBBB", Name: "rack", Live: false, Slots: 4, Types: []ktrdr.Type{ktrdr.Backtesting}, Host: "box", PID: 8, SeenAt: ago(80 * time.Hour)},
+		{
+			ID: "w_AAAAAAAA", Name: "desk" + evil, Live: true, Slots: 2, Running: 1, Types: []ktrdr.Type{ktrdr.Training}, Host: "box", PID: 7,
+			SeenAt: ago(50 * time.Hour),
+		},
+		{
+			ID: "w_BBBBBBBB", Name: "rack", Live: false, Slots: 4, Types: []ktrdr.Type{ktrdr.Backtesting}, Host: "box", PID: 8,
+			SeenAt: ago(80 * time.Hour),
+		},
 	}
+	at := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	b := resilience.Status{Enabled: true, Refused: 3}
 	b.Name, b.State, b.Trip, b.Calls, b.Failures = "llm:model", ktrdr.BreakerOpen, "5 failures in a row"+evil, 9, 5
 	p.breakers = []resilience.Status{b}
 	p.history = []ktrdr.BreakerChange{{
-		Name: "llm:model", From: ktrdr.BreakerClosed, To: ktrdr.BreakerOpen, Reason: "rate limit " + evil, At: time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC),
+		Name: "llm:model", From: ktrdr.BreakerClosed, To: ktrdr.BreakerOpen, Reason: "rate limit " + evil, At: at,
 	}}
-	at := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	research := ktrdr.Operation{
 		ID: p.status.Active[0].Operation, Type: ktrdr.AgentResearch, Status: ktrdr.Running, Phase: "TRAINING", HasPlan: true, Run: playedRun,
 		CreatedAt: ago(50 * time.Hour), StartedAt: ago(50 * time.Hour), Progress: progress(25, "", ""),
 	}
 	training := ktrdr.Operation{
-		ID: p.status.Active[0].Child, Type: ktrdr.Training, Status: ktrdr.Running, Parent: research.ID, Run: playedRun, CreatedAt: ago(50 * time.Hour),
-		StartedAt: ago(50 * time.Hour), Progress: progress(40, "epoch 12 of 30 "+evil, `{"eta_seconds":42}`), Worker: "w_AAAAAAAA",
+		ID: p.status.Active[0].Child, Type: ktrdr.Training, Status: ktrdr.Running, Parent: research.ID, Run: playedRun,
+		CreatedAt: ago(50 * time.Hour), StartedAt: ago(50 * time.Hour), Worker: "w_AAAAAAAA",
+		Progress: progress(40, "epoch 12 of 30 "+evil, `{"eta_seconds":42}`),
 	}
 	p.ops = []ktrdr.Operation{research, training}
 	p.events = []ktrdr.Event{
 		{Cursor: ktrdr.Cursor{Tx: 1, ID: 1}, Operation: training.ID, Kind: ktrdr.EventCreated, At: at},
-		{Cursor: ktrdr.Cursor{Tx: 2, ID: 2}, Operation: training.ID, Kind: ktrdr.EventReleased, At: at.Add(time.Second), Data: reasonOf("stop " + evil)},
+		{
+			Cursor: ktrdr.Cursor{Tx: 2, ID: 2}, Operation: training.ID, Kind: ktrdr.EventReleased, At: at.Add(time.Second),
+			Data: reasonOf("stop " + evil),
+		},
 	}
 	return p
 }

@@ -12,7 +12,8 @@ import (
 
 func twoLines() Figure {
 	f := Figure{
-		Title: "Equity", Left: "2020", Right: "2021", Number: Cents, Lines: []FigureLine{{Name: "strategy"}, {Name: "buy and hold", Dotted: true}},
+		Title: "Equity", Left: "2020", Right: "2021", Number: Cents,
+		Lines: []FigureLine{{Name: "strategy"}, {Name: "buy and hold", Dotted: true}},
 	}
 	for i := range 41 {
 		x := float64(i)

@@ -36,7 +36,7 @@ var arrows = map[string]rule{
 	"internal/atomicfile": {},
 	"internal/backoff":    {},
 	"internal/cache":      {},
-	"internal/text":       {},
+	"internal/text":       {modules: []string{"golang.org/x/text"}},
 	"internal/term":       {ours: []string{".", "internal/text"}, modules: []string{"golang.org/x/term"}}, // tables, colours, a screen
 	"internal/yamldoc":    {modules: []string{"github.com/goccy/go-yaml"}},
 
@@ -126,13 +126,19 @@ var arrows = map[string]rule{
 	"labtest": {
 		// the database, past the backend
 		ours:    []string{".", "api", "client", "dummy", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market", "internal/atomicfile"},
-		modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"},
+		modules: []string{"github.com/jackc/pgx/v5", "github.com/mattn/go-runewidth", "golang.org/x/sys", "modernc.org/sqlite"},
 	},
 
 	// what commands print
 	"internal/view": {ours: []string{
 		".", "api", "internal/term", "internal/text", "agent", "evidence", "httpapi", "instrument", "jobs", "report", "research",
 	}},
+	"internal/top": { // the live view of a lab
+		ours: []string{
+			".", "client", "internal/backoff", "internal/term", "internal/text", "internal/view", "research", "resilience",
+		},
+		modules: []string{"charm.land/bubbletea/v2"},
+	},
 
 	// wiring
 	"backend": {

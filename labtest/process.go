@@ -26,7 +26,8 @@ type Program struct {
 	Stdout, Stderr *os.File
 	User           *syscall.Credential // nil: the user of the test
 
-	keep bool // all that it prints, not only the end
+	keep     bool // all that it prints, not only the end
+	terminal bool // its standard input is to be its controlling terminal
 }
 
 // Process is a real process that a test has started. The kernel kills it should
@@ -60,6 +61,7 @@ func Start(t testing.TB, program Program) *Process {
 	}
 	p.cmd.SysProcAttr = dieWithTest()
 	p.cmd.SysProcAttr.Credential = program.User
+	p.cmd.SysProcAttr.Setsid, p.cmd.SysProcAttr.Setctty = program.terminal, program.terminal
 	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", p.name, err)
 	}

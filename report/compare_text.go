@@ -19,10 +19,11 @@ const (
 // PrintCompared prints strategies side by side, in at most 80 columns. What
 // belongs to a holdout that was not opened is "sealed".
 func PrintCompared(w io.Writer, c Compared) {
+	column := columnOf(w, c)
 	row := func(name string, cell func(*ComparedStrategy) string) {
 		fmt.Fprintf(w, "%-*s", comparedLabel, name)
 		for i := range c.Strategies {
-			fmt.Fprintf(w, "%*s", comparedColumn, text.Fit(term.Plain(cell(&c.Strategies[i])), comparedColumn-1))
+			fmt.Fprintf(w, "%*s", column, text.Fit(term.Plain(cell(&c.Strategies[i])), column-1))
 		}
 		fmt.Fprintln(w)
 	}
@@ -74,6 +75,22 @@ func PrintCompared(w io.Writer, c Compared) {
 	printComparedSummary(w, c)
 }
 
+// columnOf is how wide the column of a strategy is: as its texts need, and on a
+// terminal as there is room.
+func columnOf(w io.Writer, c Compared) int {
+	column := comparedColumn
+	for i := range c.Strategies {
+		s := &c.Strategies[i]
+		for _, cell := range []string{s.Strategy, s.Symbols + " " + s.Timeframes, s.Standing} {
+			column = max(column, text.Width(term.Plain(cell))+1)
+		}
+	}
+	if term.IsTerminal(w) && len(c.Strategies) > 0 {
+		column = max(comparedColumn, min(column, (term.Width(w)-1-comparedLabel)/len(c.Strategies)))
+	}
+	return column
+}
+
 // printDesigns prints a field in a line where all values are short, else a line
 // for each strategy that has it.
 func printDesigns(w io.Writer, c Compared) {
@@ -92,13 +109,21 @@ func printDesigns(w io.Writer, c Compared) {
 			case short:
 				fmt.Fprintf(w, "%*s", comparedColumn, term.Plain(term.Dash(v)))
 			case v != "":
-				fmt.Fprintf(w, "  %s  %s\n", c.Strategies[i].Operation.Tail(), text.Fit(term.Plain(v), widestDesign))
+				fmt.Fprintf(w, "  %s  %s\n", c.Strategies[i].Operation.Tail(), design(w, v))
 			}
 		}
 		if short {
 			fmt.Fprintln(w)
 		}
 	}
+}
+
+// design is a value of a design, cut where a terminal has no room.
+func design(w io.Writer, v string) string {
+	if !term.IsTerminal(w) {
+		return term.Plain(v)
+	}
+	return text.Fit(term.Plain(v), max(widestDesign, term.Width(w)-14))
 }
 
 func printComparedSummary(w io.Writer, c Compared) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
-	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // PrintLeaderboard prints a leaderboard, its claims and what it takes to claim.
@@ -36,7 +35,7 @@ func leaderCells(l Leader) []any {
 		l.Standing += " *"
 	}
 	return []any{
-		l.Operation.Tail(), text.Fit(term.Dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, term.Prices(l.MadeUp),
+		l.Operation.Tail(), term.Dash(l.Strategy), l.Symbols + " " + l.Timeframes, term.Prices(l.MadeUp),
 		term.Dash(ktrdr.ShortRun(l.Run)), term.Hundredths(l.Sharpe), term.Percent(l.Alpha), term.Hundredths(l.Deflated),
 		term.Percent(l.NetReturn), l.MarketTrials, l.MarketLooks, l.Standing,
 	}

@@ -23,8 +23,9 @@ import (
 )
 
 const demoHelp = `Run eight researches on a made-up market that has a known edge. A real backend
-designs, trains, backtests and judges strategies, and a table shows the results. On a
-terminal the backend then keeps running until Ctrl-C. With --exit, or in a pipe, the
+designs, trains, backtests and judges strategies, and a table shows the results. The
+first line is the link to the page, the last lines are the commands for your own
+prices. On a terminal the backend then keeps running until Ctrl-C. With --exit, or in a pipe, the
 demo ends after the result. It leaves no files unless --data names a folder.
 
 --kill shows crash recovery instead: a backend and two workers run a tree of
@@ -164,6 +165,7 @@ func killDemo(ctx context.Context, d *demo) error {
 	if err := d.serve(ctx, "127.0.0.1:0", 0); err != nil {
 		return err
 	}
+	d.sayBackend()
 	for range 2 {
 		if err := d.hire(ctx); err != nil {
 			return err
@@ -218,10 +220,12 @@ func (d *demo) serve(ctx context.Context, addr string, workers int) error {
 	if err != nil {
 		return err
 	}
-	d.say("backend pid %d at %s, data in %s", d.server.pid(), d.url, d.dir)
 	d.client, err = d.a.clientFor(u, token)
 	return err
 }
+
+// sayBackend says where the backend is.
+func (d *demo) sayBackend() { d.say("backend pid %d at %s, data in %s", d.server.pid(), d.url, d.dir) }
 
 func (d *demo) hire(ctx context.Context) error {
 	n := len(d.workers) + 1
@@ -261,7 +265,10 @@ func (d *demo) play(ctx context.Context) error {
 		addr := strings.TrimPrefix(d.url, "http://")
 		d.say("✗ kill -9 of the backend, pid %d, and start it again", d.server.pid())
 		d.server.kill()
-		return d.serve(ctx, addr, 0)
+		if err := d.serve(ctx, addr, 0); err != nil {
+			return err
+		}
+		d.sayBackend()
 	}
 	return nil
 }

@@ -25,6 +25,13 @@ const (
 	maxDemo    = 1000
 )
 
+// ownData is what to do after the demo.
+const ownData = `next, on your own prices:
+  ktrdr serve                                   a lab that stays; it prints the link to its page
+  ktrdr data import FILE.csv --symbol EURUSD    in another terminal: your bars, such as 1h ones
+  ktrdr research "trend on EURUSD" --follow     design, train, backtest and judge
+  ktrdr help getting-started                    the same in detail`
+
 // researchDemo is the show in which a planted edge is looked for.
 type researchDemo struct {
 	researches int
@@ -39,18 +46,17 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	if err := f.makeMarket(ctx, d); err != nil {
 		return err
 	}
+	if err := d.serve(ctx, "127.0.0.1:0", 2); err != nil {
+		return err
+	}
+	d.say("the page, live: %s", d.link)
+	d.sayBackend()
 	rule := "prices far from their mean drift back"
 	if f.edge == 0 {
 		rule = "there is nothing to be found"
 	}
 	d.say("made up a market: %d hourly bars of %s in which %s, seed %d", demoBars, demoSymbol, rule, f.seed)
-	if err := d.serve(ctx, "127.0.0.1:0", 2); err != nil {
-		return err
-	}
 	stays := term.IsTerminal(d.a.out) && !d.a.json && !f.exit
-	if stays || f.open {
-		d.say("the page: %s", d.link)
-	}
 	if f.open {
 		if err := openBrowser(ctx, d.link); err != nil {
 			return err
@@ -65,12 +71,19 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	}
 	d.say("started %s, %s", text.Counted(len(made.Operations), "research", "researches"), made.Run)
 	d.screen = nil // the watcher has its own
-	if err := d.a.followRun(ctx, d.client, made.Run); err != nil || !stays {
+	if err := d.a.followRun(ctx, d.client, made.Run); err != nil {
 		return err
 	}
-	d.say("the backend stays up at %s until Ctrl-C. Elsewhere, try\n  export KTRDR_URL=%s KTRDR_DATA=%s\n  ktrdr leaderboard; "+
-		"ktrdr memory hypotheses; ktrdr research \"trend on 1h\" --follow", d.url, d.url, d.data())
+	if stays {
+		d.say("the backend stays up at %s until Ctrl-C. Elsewhere, try\n  export KTRDR_URL=%s KTRDR_DATA=%s\n"+
+			"  ktrdr top; ktrdr leaderboard; ktrdr memory hypotheses", d.url, d.url, d.data())
+	}
+	d.say("%s", ownData)
+	if !stays {
+		return nil
+	}
 	<-ctx.Done()
+	fmt.Fprintln(d.a.out) // after the ^C that the terminal shows
 	if errors.Is(context.Cause(ctx), errStopped) {
 		return nil // it was the user's to end
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,9 +17,10 @@ import (
 	"github.com/ktrdr/ktrdr/internal/view"
 )
 
-const followHelp = `Follow a run or an operation to its end. A run shows its counts and the phases of its
-active researches. An operation shows its events and, on a terminal, a progress bar for
-it and each of its children. The exit code is the result: 0 COMPLETED, 1 FAILED,
+const followHelp = `Follow a run or an operation to its end. On a terminal, rows with progress and time
+left are redrawn in place: the run, its active researches, and below each the operation
+of its phase; or an operation and what is below it. What is active comes first. In a
+pipe, each change is a line. The exit code is the result: 0 COMPLETED, 1 FAILED,
 3 CANCELLED; for a run, 1 if a research failed. If the backend restarts, follow waits
 for it. Ctrl-C stops following, not the work.`
 
@@ -34,15 +37,17 @@ type follower struct {
 	id       ktrdr.OperationID
 	op       ktrdr.Operation
 	children []ktrdr.Operation
-	told     map[ktrdr.OperationID]ktrdr.Status // of children, where lines are printed
-	tenths   int                                // of the progress last printed as a line
-	over     time.Time                          // since when it is known to have ended
+	below    map[ktrdr.OperationID][]ktrdr.Operation // children of active children, for the screen
+	told     map[ktrdr.OperationID]ktrdr.Status      // of children, where lines are printed
+	tenths   int                                     // of the progress last printed as a line
+	over     time.Time                               // since when it is known to have ended
 }
 
 // follow shows an operation until it has ended and returns its outcome as an
 // exit code.
 func (a *app) follow(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 	f := &follower{watcher: newWatcher(a, c), id: id, told: map[ktrdr.OperationID]ktrdr.Status{}}
+	f.redraw = f.show
 	if err := f.look(ctx); err != nil {
 		return err
 	}
@@ -61,7 +66,7 @@ func (f *follower) watch(ctx context.Context) error {
 		if !e.Kind.Terminal() {
 			return false, nil
 		}
-		seen := !f.over.IsZero() || f.look(ctx) == nil
+		seen := !f.over.IsZero() || f.look(ctx) == nil && f.reached(ctx, nil) == nil
 		// An earlier end, which was resumed from, is not the last.
 		return seen && f.op.Status.Terminal() && e.Epoch == f.op.Epoch, nil
 	}, func() (bool, error) {
@@ -110,7 +115,34 @@ func (f *follower) look(ctx context.Context) error {
 		}
 		f.children = page.Operations
 	}
+	if f.screen != nil {
+		f.below = map[ktrdr.OperationID][]ktrdr.Operation{}
+		if err := f.lookBelow(ctx, f.children, deepest); err != nil {
+			return err
+		}
+	}
 	f.show()
+	return nil
+}
+
+// deepest is how many levels below the children are shown.
+const deepest = 3
+
+// lookBelow reads what is below operations that have not ended.
+func (f *follower) lookBelow(ctx context.Context, ops []ktrdr.Operation, levels int) error {
+	for _, op := range ops {
+		if !op.HasPlan || op.Status.Terminal() || levels == 0 {
+			continue
+		}
+		page, err := f.c.List(ctx, ktrdr.OperationQuery{Parent: op.ID, Limit: 100})
+		if err != nil {
+			return err
+		}
+		f.below[op.ID] = page.Operations
+		if err := f.lookBelow(ctx, page.Operations, levels-1); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -119,7 +151,7 @@ func (f *follower) tell(e ktrdr.Event) {
 	case f.a.json:
 		_ = f.a.line(eventLine{e.Cursor.String(), e})
 	case f.screen != nil:
-		f.screen.Above(view.Stamped(e))
+		f.screen.Above(view.Timed(e))
 		f.show()
 	default:
 		fmt.Fprintln(f.a.out, view.Stamped(e))
@@ -131,7 +163,7 @@ func (f *follower) show() {
 		return
 	}
 	if f.screen != nil {
-		f.screen.Draw(f.bars())
+		f.screen.Draw(view.LiveLines(f.rows(), f.a.palette(), f.screen.Columns()))
 		return
 	}
 	if tenths := int(view.Percent(f.op) / 10); tenths > f.tenths && !f.op.Status.Terminal() {
@@ -159,21 +191,36 @@ func becameAt(op ktrdr.Operation) time.Time {
 	return op.CreatedAt
 }
 
-func (f *follower) bars() []string {
+// rows are the operation and what is below it.
+func (f *follower) rows() []view.LiveRow {
 	p := f.a.palette()
-	line := func(indent string, op ktrdr.Operation) string {
-		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, view.Short(op), term.Bar(view.Percent(op)/100, 20), view.Percent(op),
-			p.Status(op.Status), p.Paint("2", term.Plain(view.Note(op))))
-	}
-	lines := []string{line("", f.op)}
-	for _, ended := range []bool{false, true} { // what is active is never cut off
-		for _, child := range f.children {
-			if child.Status.Terminal() == ended {
-				lines = append(lines, line("  ", child))
-			}
+	rows := []view.LiveRow{view.LiveOperation(f.op, p, 0)}
+	var add func(ops []ktrdr.Operation, depth int)
+	add = func(ops []ktrdr.Operation, depth int) {
+		for _, op := range activeFirst(ops) {
+			rows = append(rows, view.LiveOperation(op, p, depth))
+			add(f.below[op.ID], depth+1)
 		}
 	}
-	return lines
+	add(f.children, 1)
+	return rows
+}
+
+// activeFirst puts operations that have not ended before the others: a terminal
+// that is too low cuts off the last rows. What runs is before what waits.
+func activeFirst(ops []ktrdr.Operation) []ktrdr.Operation {
+	place := func(op ktrdr.Operation) int {
+		switch {
+		case op.Status.Terminal():
+			return 2
+		case op.Status == ktrdr.Pending:
+			return 1
+		}
+		return 0
+	}
+	list := slices.Clone(ops)
+	slices.SortStableFunc(list, func(a, b ktrdr.Operation) int { return cmp.Compare(place(a), place(b)) })
+	return list
 }
 
 // outcome prints the end and makes it an exit code.
@@ -216,6 +263,7 @@ type watcher struct {
 	a      *app
 	c      *client.Client
 	screen *term.Screen // nil when nothing can be redrawn
+	redraw func()       // draws the screen
 
 	away time.Time // since when the server is out of reach
 }
@@ -272,23 +320,39 @@ func watch[T any](
 func (w *watcher) reached(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
+		if !w.away.IsZero() {
+			w.say("The server answers again, after " + term.Brief(time.Since(w.away)) + ".")
+		}
 		w.away = time.Time{}
 		return nil
 	case ktrdr.CodeOf(err) != ktrdr.CodeUnavailable || ctx.Err() != nil:
 		return err
 	case w.away.IsZero():
 		w.away = time.Now()
-		if !w.a.json {
-			fmt.Fprintln(w.a.err, "The server is out of reach; waiting for it.")
-		}
+		w.say("The server is out of reach; waiting for it.")
 	case time.Since(w.away) > patience:
 		return err
 	}
 	return nil
 }
 
+// say prints a line about the watching itself.
+func (w *watcher) say(line string) {
+	switch {
+	case w.a.json:
+	case w.screen != nil:
+		w.screen.Above(line)
+		w.redraw()
+	default:
+		fmt.Fprintln(w.a.err, line)
+	}
+}
+
 // stopped tells a user who stopped the watching that the work still runs.
 func (w *watcher) stopped(ctx context.Context, what, id string) {
+	if w.screen != nil {
+		w.screen.End()
+	}
 	if errors.Is(context.Cause(ctx), errStopped) && !w.a.json {
 		fmt.Fprintf(w.a.err, "The %s is still running. Watch it again with `ktrdr follow %s`.\n", what, id)
 	}

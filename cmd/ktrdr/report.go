@@ -9,6 +9,8 @@ import (
 
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/page"
 	"github.com/ktrdr/ktrdr/report"
 )
@@ -21,6 +23,9 @@ and the money spent on models.
 2026-11-14T22:00), or "last": since the start of the latest period of research.
 --run shows one run from its start.
 
+On a terminal it also draws the best Sharpe ratio after each trial, beside the best that
+luck alone is expected to show. --curves draws it into a pipe too.
+
 --html writes the same as one file that can be sent: with the charts of the page, at
 most 1 MB, readable without a network and without a script.`
 
@@ -29,23 +34,25 @@ type reportFlags struct {
 	markdown   bool
 	html       htmlFlags
 	force      bool
+	curves     curveFlag
 }
 
 func newReport(a *app) *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use: "report", Short: "What happened overnight: results, failures, machines, money", Long: reportHelp, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error { return a.report(ctx, c, f) }),
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error { return a.report(ctx, c, &f) }),
 	}
 	cmd.Flags().StringVar(&f.since, "since", "", "how far back: `TIME`, a duration, or last (default 12h)")
 	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
 	cmd.Flags().BoolVar(&f.markdown, "markdown", false, "print Markdown, for a file or a mail")
 	cmd.Flags().BoolVar(&f.force, "force", false, "with --html: replace an existing file")
 	f.html.add(cmd, &f.force)
+	f.curves.add(cmd)
 	return cmd
 }
 
-func (a *app) report(ctx context.Context, c *client.Client, f reportFlags) error {
+func (a *app) report(ctx context.Context, c *client.Client, f *reportFlags) error {
 	switch {
 	case f.markdown && a.json:
 		return usagef("give --markdown or --json, not both")
@@ -53,6 +60,9 @@ func (a *app) report(ctx context.Context, c *client.Client, f reportFlags) error
 		return usagef("--force replaces a file: name it with --html FILE")
 	case f.markdown && f.html.file != "":
 		return usagef("give --markdown or --html, not both")
+	}
+	if err := f.curves.check(a, f.markdown || f.html.file != ""); err != nil {
+		return err
 	}
 	since, err := sinceText(f.since, time.Now())
 	if err != nil {
@@ -74,7 +84,18 @@ func (a *app) report(ctx context.Context, c *client.Client, f reportFlags) error
 	if f.markdown {
 		write = report.WriteMarkdown
 	}
-	return a.print(r, func(w io.Writer) { write(w, r, time.Local) })
+	var best *term.Figure
+	if f.curves.wanted(a) && !f.markdown {
+		s, err := client.Call(ctx, c, api.Search, api.ReportRequest{Since: since, Run: f.run})
+		if err != nil {
+			return err
+		}
+		best = view.BestSoFar(s)
+	}
+	return a.print(r, func(w io.Writer) {
+		write(w, r, time.Local)
+		view.Curves(w, a.palette(), best)
+	})
 }
 
 // sinceText puts the time of --since into the API's words.

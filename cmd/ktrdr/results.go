@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/export"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/page"
 	"github.com/ktrdr/ktrdr/research"
@@ -23,6 +24,10 @@ const resultsHelp = `Show the result of an operation: its figures and files. For
 of every month, the five deepest drawdowns, and the 95 % interval of the Sharpe ratio.
 --include trades,equity,positions,returns shows a page of these columns too (returns
 are daily and net); --limit and --cursor choose the page.
+
+On a terminal it also draws curves: the equity of a backtest or of the test part, never
+past a holdout that was not opened, and the training loss. --curves draws them into a
+pipe too, and --curves=false leaves them out.
 
 A research that is not a finalist keeps only its figures and daily returns. Its other
 files are computed again on demand. "ktrdr pin ID" keeps them.
@@ -45,9 +50,13 @@ func newResults(a *app) *cobra.Command {
 		cursor  string
 		files   exportFlags
 		html    htmlFlags
+		curves  curveFlag
 	)
 	cmd := a.onOperation("results", "Show the result of an operation",
 		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
+			if err := curves.check(a, files.wanted() || html.file != ""); err != nil {
+				return err
+			}
 			if (files.wanted() || html.file != "") && (len(include) > 0 || limit > 0 || cursor != "") {
 				return usagef("--html, --csv and --parquet write everything: leave out --include, --limit and --cursor")
 			}
@@ -73,7 +82,16 @@ func newResults(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = a.print(resultsPage{r, verdict, next}, func(w io.Writer) { view.Results(w, a.palette(), r, verdict, next) })
+			var figures []*term.Figure
+			if curves.wanted(a) && cursor == "" {
+				if figures, err = curvesOf(ctx, c, r, verdict); err != nil {
+					return err
+				}
+			}
+			err = a.print(resultsPage{r, verdict, next}, func(w io.Writer) {
+				view.Results(w, a.palette(), r, verdict, next)
+				view.Curves(w, a.palette(), figures...)
+			})
 			return errors.Join(err, lost) // the figures are known though the file is not
 		})
 	cmd.Long = resultsHelp
@@ -83,7 +101,23 @@ func newResults(a *app) *cobra.Command {
 	cursorFlag(cmd, &cursor)
 	files.add(cmd, "trades, equity, positions and figures")
 	html.add(cmd, &files.force)
+	curves.add(cmd)
 	return cmd
+}
+
+// curvesOf are the figures of a result: of a backtest its equity, of a training its
+// loss, of a research both.
+func curvesOf(ctx context.Context, c *client.Client, r api.Results, verdict *research.Assessment) ([]*term.Figure, error) {
+	switch r.Type {
+	case ktrdr.Backtesting:
+		return []*term.Figure{view.EquityOf(r.Results)}, nil
+	case ktrdr.Training:
+		return []*term.Figure{view.TrainingLoss(r.Results)}, nil
+	case ktrdr.AgentResearch:
+		trained, err := childResult(ctx, c, r.Operation, ktrdr.Training)
+		return []*term.Figure{view.EquityInTest(verdict), view.TrainingLoss(trained)}, err
+	}
+	return nil, nil
 }
 
 // strategyHTML writes the page of a research into a file.
@@ -116,19 +150,26 @@ func verdictOn(ctx context.Context, c *client.Client, r api.Results, cursor stri
 	if r.Type != ktrdr.AgentResearch || r.Status != ktrdr.Completed || cursor != "" {
 		return nil, nil //nolint:nilnil // it has no such file
 	}
+	result, err := childResult(ctx, c, r.Operation, ktrdr.AgentAssessment)
+	if err != nil || result == nil {
+		return nil, err
+	}
+	var a research.Assessment
+	if json.Unmarshal(result, &a) != nil { // of another version
+		return nil, nil //nolint:nilerr,nilnil // the summary says what it came to
+	}
+	return &a, nil
+}
+
+// childResult is the result of the newest child of a type that has completed; nil
+// without one.
+func childResult(ctx context.Context, c *client.Client, parent ktrdr.OperationID, kind ktrdr.Type) (json.RawMessage, error) {
 	found, err := c.List(ctx, ktrdr.OperationQuery{
-		Parent: r.Operation, Type: []ktrdr.Type{ktrdr.AgentAssessment}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1,
+		Parent: parent, Type: []ktrdr.Type{kind}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1,
 	})
 	if err != nil || len(found.Operations) == 0 {
 		return nil, err
 	}
 	op, err := c.Operation(ctx, found.Operations[0].ID)
-	if err != nil {
-		return nil, err
-	}
-	var a research.Assessment
-	if json.Unmarshal(op.Result, &a) != nil { // of another version
-		return nil, nil //nolint:nilerr,nilnil // the summary says what it came to
-	}
-	return &a, nil
+	return op.Result, err
 }

@@ -87,7 +87,7 @@ func newRoot(a *app) *cobra.Command {
 		newServe(a), newWorker(a), newChild(a), newDemo(a), newDummy(a),
 		newResearch(a), newRuns(a), newMemory(a), newLeaderboard(a), newCompare(a), newReport(a),
 		newTrain(a), newBacktest(a), newPredict(a), newModels(a), newResults(a),
-		newOps(a), newStatus(a), newFollow(a), newCancel(a), newResume(a), newRetry(a), newPin(a), newUnpin(a),
+		newOps(a), newStatus(a), newFollow(a), newTop(a), newCancel(a), newResume(a), newRetry(a), newPin(a), newUnpin(a),
 		newBreakers(a), newDegradation(a), newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
 		newData(a), newValidate(a), newStrategies(a), newInstruments(a), newIndicators(a), newCheck(a),
 		newBackup(a), newRestore(a), newDoctor(a), newToken(a), newVersion(a), newCompletion(a),

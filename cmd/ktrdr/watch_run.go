@@ -34,7 +34,7 @@ type runWatcher struct {
 	run    ktrdr.Run
 	active map[ktrdr.OperationID]research.Active // of the run, started
 	told   map[ktrdr.OperationID]research.Phase  // the phase last printed as a line, of active ones
-	ended  []string                              // the last ends, for the screen
+	ended  []view.LiveRow                        // the last ends, for the screen
 	counts string                                // the counts last printed as a line
 }
 
@@ -42,6 +42,7 @@ type runWatcher struct {
 // code.
 func (a *app) followRun(ctx context.Context, c *client.Client, id string) error {
 	w := &runWatcher{watcher: newWatcher(a, c), run: ktrdr.Run{ID: id}, told: map[ktrdr.OperationID]research.Phase{}}
+	w.redraw = w.show
 	err := w.watch(ctx)
 	if err == nil {
 		w.screen = nil // what follows stays
@@ -56,9 +57,9 @@ type rowOrError struct {
 	err error
 }
 
-// rows yields the rows of the run until it has ended. A server that is out of
+// states yields the row of the run until it has ended. A server that is out of
 // reach is asked again: reached decides for how long.
-func (w *runWatcher) rows(ctx context.Context) iter.Seq[rowOrError] {
+func (w *runWatcher) states(ctx context.Context) iter.Seq[rowOrError] {
 	return func(yield func(rowOrError) bool) {
 		for ctx.Err() == nil {
 			for run, err := range w.c.FollowRun(ctx, w.run.ID) {
@@ -80,7 +81,7 @@ func (w *runWatcher) watch(ctx context.Context) error {
 	if w.screen != nil {
 		pace = 500 * time.Millisecond
 	}
-	return watch(ctx, pace, w.rows, func(r rowOrError) (bool, error) {
+	return watch(ctx, pace, w.states, func(r rowOrError) (bool, error) {
 		if r.err != nil {
 			return false, r.err
 		}
@@ -95,9 +96,15 @@ func (w *runWatcher) watch(ctx context.Context) error {
 // lookLast shows how the last researches ended. The table that follows
 // names them too, so an error is not reported.
 func (w *runWatcher) lookLast(ctx context.Context) {
-	if !w.a.json {
-		_ = w.look(ctx)
+	if w.a.json {
+		return
 	}
+	if w.look(ctx) != nil {
+		w.active = nil
+		w.show()
+		return
+	}
+	_ = w.reached(ctx, nil)
 }
 
 // look reads which researches of the run are active, and how those ended that
@@ -146,14 +153,15 @@ func (w *runWatcher) number(r research.Active) int {
 }
 
 func (w *runWatcher) tellEnd(r research.Active, op ktrdr.Operation) {
-	line := fmt.Sprintf("%s  %4d  %-11s %s", time.Now().Format(time.TimeOnly), w.number(r), op.Status, term.Plain(view.Ended(op)))
 	switch {
 	case w.a.json:
 	case w.screen != nil:
-		w.ended = append(w.ended, line)
+		row := view.LiveOperation(op, w.a.palette(), 1)
+		row.Name, row.Part, row.Note = fmt.Sprintf("research %d", w.number(r)), 1, view.Ended(op)
+		w.ended = append(w.ended, row)
 		w.ended = w.ended[max(0, len(w.ended)-shownEnds):]
 	default:
-		fmt.Fprintln(w.a.out, line)
+		fmt.Fprintf(w.a.out, "%s  %4d  %-11s %s\n", time.Now().Format(time.TimeOnly), w.number(r), op.Status, term.Plain(view.Ended(op)))
 	}
 }
 
@@ -164,7 +172,7 @@ func (w *runWatcher) show() {
 	switch {
 	case w.a.json:
 	case w.screen != nil:
-		w.screen.Draw(w.lines())
+		w.screen.Draw(view.LiveLines(w.rows(), w.a.palette(), w.screen.Columns()))
 	default:
 		w.printLines()
 	}
@@ -190,17 +198,18 @@ func (w *runWatcher) progress() string {
 		text.Counted(w.run.Finalists, "finalist"), text.Counted(w.run.Looks, "look"))
 }
 
-// lines are the counts, what is active, and the last ends: where a terminal is
-// too low, the oldest end is cut off first.
-func (w *runWatcher) lines() []string {
-	lines := []string{w.progress()}
+// rows are the run, what is active, and the last ends: where a terminal is too low,
+// the oldest end is cut off first.
+func (w *runWatcher) rows() []view.LiveRow {
+	p := w.a.palette()
+	rows := []view.LiveRow{view.LiveRun(w.run, time.Now(), p)}
 	for _, r := range w.inOrder() {
-		lines = append(lines, fmt.Sprintf("%4d %s %-11s %s", w.number(r), term.Bar(view.PartOf(r), 20), r.Phase, term.Plain(r.Strategy)))
+		rows = append(rows, view.LiveResearch(r, w.number(r), p, 1)...)
 	}
-	for _, line := range slices.Backward(w.ended) {
-		lines = append(lines, line)
+	for _, row := range slices.Backward(w.ended) {
+		rows = append(rows, row)
 	}
-	return lines
+	return rows
 }
 
 // runOutcome is how a run ended, with the best of its researches.

@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/labtest"
@@ -18,29 +15,9 @@ import (
 // returns what reached it.
 func (l *lab) onTerminal(args ...string) string {
 	l.t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		l.t.Skipf("no terminal can be made here: %v", err)
-	}
-	defer master.Close()
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		l.t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	c := l.call(args...)
-	c.Env = append(c.Env, "TERM=xterm")
-	c.Stdout, c.Stderr = tty, tty
-	labtest.Start(l.t, c)
-	_ = tty.Close()
-	said, _ := io.ReadAll(master) // it ends with an error when the other end is closed
-	return string(said)
+	x := labtest.OnTerminal(l.t, l.call(args...), 80, 24)
+	x.Ended(time.Minute)
+	return x.Raw()
 }
 
 // turns are the characters that turn the direction of text.

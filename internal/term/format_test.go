@@ -9,6 +9,7 @@ import (
 )
 
 func TestBar_IsAlwaysAsWideAsAsked(t *testing.T) {
+	t.Setenv("LC_ALL", "en_GB.UTF-8")
 	for _, part := range []float64{-1, 0, 0.001, 0.5, 0.999, 1, 7} {
 		if n := utf8.RuneCountInString(Bar(part, 20)); n != 20 {
 			t.Errorf("bar(%v) has %d columns, want 20", part, n)
@@ -16,6 +17,10 @@ func TestBar_IsAlwaysAsWideAsAsked(t *testing.T) {
 	}
 	if got, want := Bar(0.5, 4), "██░░"; got != want {
 		t.Errorf("bar(0.5) = %s, want %s", got, want)
+	}
+	t.Setenv("LC_ALL", "C")
+	if got, want := Bar(0.5, 4), "##--"; got != want {
+		t.Errorf("bar(0.5) = %s in a locale without UTF-8, want %s", got, want)
 	}
 }
 

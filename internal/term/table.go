@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/ktrdr/ktrdr/internal/text"
 )
@@ -56,7 +55,7 @@ var droppable = []string{
 // name of the row, the most important first: whether prices are made up must be seen.
 var lasting = []string{"PRICES", "RESULT"}
 
-// LayOut writes rows as lines of at most width characters; 0 means no limit. The
+// LayOut writes rows as lines of at most room columns; 0 means no limit. The
 // first row is the head.
 func LayOut(all [][]string, room int) (lines []string) {
 	widths := widthsOf(all)
@@ -82,10 +81,10 @@ func LayOut(all [][]string, room int) (lines []string) {
 	for _, row := range all {
 		var b strings.Builder
 		for i, cell := range row {
-			text := text.Fit(cell, max(widths[i], 1))
-			b.WriteString(text)
+			short := text.Fit(cell, max(widths[i], 1))
+			b.WriteString(short)
 			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+columnGap))
+				b.WriteString(strings.Repeat(" ", widths[i]-text.Width(short)+columnGap))
 			}
 		}
 		line := strings.TrimRight(b.String(), " ")
@@ -106,7 +105,7 @@ func widthsOf(all [][]string) (widths []int) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], text.Width(cell))
 		}
 	}
 	return widths

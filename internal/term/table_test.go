@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 )
 
@@ -47,15 +48,16 @@ func TestTable_FitsTheTerminal(t *testing.T) {
 func TestTable_EveryRowHasItsColumns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 9).Draw(rt, "columns")
-		cell := rapid.StringMatching(`[a-z]{0,30}`)
+		cell := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "日本", "e\u0301", "🚀"}), 0, 20),
+			func(parts []string) string { return strings.Join(parts, "") })
 		var all [][]string
 		for range rapid.IntRange(1, 5).Draw(rt, "rows") {
 			all = append(all, rapid.SliceOfN(cell, n, n).Draw(rt, "row"))
 		}
 		room := rapid.IntRange(0, 120).Draw(rt, "room")
 		for _, l := range LayOut(all, room) {
-			if room >= NoCutsBelow && utf8.RuneCountInString(l) > room {
-				rt.Fatalf("%d characters on %d columns: %q", utf8.RuneCountInString(l), room, l)
+			if n := ansi.StringWidth(strings.TrimSuffix(l, "\n")); room >= NoCutsBelow && n > room {
+				rt.Fatalf("%d columns on a terminal of %d: %q", n, room, l)
 			}
 		}
 	})

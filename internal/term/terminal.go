@@ -78,6 +78,9 @@ func (p Palette) Status(s ktrdr.Status) string {
 // Bar draws a part of one as a bar that is columns wide.
 func Bar(part float64, columns int) string {
 	full := int(min(max(part, 0), 1)*float64(columns) + 0.5)
+	if !UTF8() {
+		return strings.Repeat("#", full) + strings.Repeat("-", columns-full)
+	}
 	return strings.Repeat("█", full) + strings.Repeat("░", columns-full)
 }
 
@@ -98,6 +101,20 @@ func (s *Screen) dimensions() (columns, lines int) {
 		return s.size(s.w)
 	}
 	return size(s.w)
+}
+
+// Columns is how many columns a line of the screen may take: what fills the last
+// column of a terminal wraps on some.
+func (s *Screen) Columns() int {
+	columns, _ := s.dimensions()
+	return columns - 1
+}
+
+// End leaves the block as it is. What a person typed meanwhile, such as ^C, is
+// removed.
+func (s *Screen) End() {
+	s.drawn = s.drawn[:0]
+	_, _ = io.WriteString(s.w, "\r\x1b[K")
 }
 
 // Draw replaces the block. The first lines are kept where there are too many.

@@ -125,7 +125,8 @@ func Cut[T ~string | ~[]byte](s T, most int) string {
 	return string(s[:most]) + "…"
 }
 
-// Width is how many columns a line takes on a terminal. Colour codes take none.
+// Width is how many columns a line takes on a terminal: wide characters take two,
+// combining characters and colour codes none.
 func Width(line string) (columns int) {
 	for rest := line; rest != ""; {
 		size, width := next(rest)
@@ -162,8 +163,8 @@ const escape = 0x1b
 // next is the size in bytes and the width of the first character or colour code.
 func next(line string) (size, width int) {
 	if line[0] != escape {
-		_, size = utf8.DecodeRuneInString(line)
-		return size, 1
+		r, size := utf8.DecodeRuneInString(line)
+		return size, runeWidth(r)
 	}
 	if end := strings.IndexByte(line, 'm'); end >= 0 {
 		return end + 1, 0

@@ -98,3 +98,9 @@ func Stamped(e ktrdr.Event) string {
 	}
 	return e.At.Local().Format(time.TimeOnly) + who + "  " + story(e)
 }
+
+// Timed puts the time before an event's story, where its operation is known.
+func Timed(e ktrdr.Event) string {
+	e.Operation = ""
+	return Stamped(e)
+}

@@ -12,7 +12,6 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/term"
-	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
@@ -49,7 +48,7 @@ func trials(w io.Writer, list []ktrdr.Trial) {
 	const head = "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT"
 	term.Table(w, head, list, func(t ktrdr.Trial) []any {
 		return []any{
-			t.Operation.Tail(), text.Fit(term.Dash(t.Strategy), 20), t.Symbols + " " + t.Timeframes, term.Prices(t.MadeUp),
+			t.Operation.Tail(), term.Dash(t.Strategy), t.Symbols + " " + t.Timeframes, term.Prices(t.MadeUp),
 			term.Dash(ktrdr.ShortRun(t.Run)), term.Hundredths(t.Sharpe), term.Percent(t.Alpha),
 			term.Percent(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, term.Ago(t.CreatedAt), research.Standing(&t),
 		}

@@ -112,7 +112,10 @@ func Operations(w io.Writer, ops []ktrdr.Operation) {
 }
 
 // Note is the one thing to know about an operation besides its status.
-func Note(op ktrdr.Operation) string {
+func Note(op ktrdr.Operation) string { return noteWith(op, ProgressText) }
+
+// noteWith is Note with the progress in other words.
+func noteWith(op ktrdr.Operation, progress func(ktrdr.Progress) string) string {
 	switch {
 	case op.ErrorMessage != "":
 		return op.ErrorMessage
@@ -129,12 +132,29 @@ func Note(op ktrdr.Operation) string {
 	case op.Phase != "":
 		return op.Phase
 	}
-	return ProgressText(op.Progress)
+	return progress(op.Progress)
 }
 
 // ProgressText is where the work stands: the step and, of a training or a
 // backtest, its figures, how fast it is and when it will be done.
 func ProgressText(p ktrdr.Progress) string {
+	if left := timeLeft(p); left > 0 {
+		return progressFigures(p) + ", " + term.Brief(left) + " left"
+	}
+	return progressFigures(p)
+}
+
+// timeLeft is how long work still takes by its own account; 0: not known.
+func timeLeft(p ktrdr.Progress) time.Duration {
+	var f jobs.ProgressContext
+	if json.Unmarshal(p.Context, &f) != nil || p.Percentage >= 100 {
+		return 0
+	}
+	return time.Duration(f.ETASeconds * float64(time.Second))
+}
+
+// progressFigures is ProgressText without the time that is left.
+func progressFigures(p ktrdr.Progress) string {
 	var f jobs.ProgressContext
 	if json.Unmarshal(p.Context, &f) != nil { // another kind of work
 		return p.CurrentStep
@@ -155,9 +175,6 @@ func ProgressText(p ktrdr.Progress) string {
 	}
 	if f.BarsPerSecond > 0 {
 		add("%s bars/s", term.Thousands(f.BarsPerSecond))
-	}
-	if f.ETASeconds > 0 && p.Percentage < 100 {
-		add("%s left", term.Brief(time.Duration(f.ETASeconds*float64(time.Second))))
 	}
 	return strings.Join(parts, ", ")
 }

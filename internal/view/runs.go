@@ -27,7 +27,7 @@ func Runs(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 	term.Table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", page.Runs, func(r ktrdr.Run) []any {
 		return []any{
 			ktrdr.ShortRun(r.ID), r.State, term.Prices(r.MadeUp), term.Ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks,
-			r.Claims, text.Fit(term.Dash(r.Goal), 24),
+			r.Claims, term.Dash(r.Goal),
 		}
 	})
 	if page.Next != "" {
@@ -107,7 +107,7 @@ func Researches(w io.Writer, st research.Status) {
 					}
 				}
 				row(fmt.Sprintf("  %d", r.Session), r.Operation.Tail(), r.Phase, fmt.Sprintf("%.0f%%", 100*PartOf(r)),
-					term.Brief(time.Duration(r.Seconds*float64(time.Second))), term.Dash(r.Strategy), text.Fit(term.Plain(r.Brief), 40))
+					term.Brief(time.Duration(r.Seconds*float64(time.Second))), term.Dash(r.Strategy), term.Plain(r.Brief))
 			}
 		})
 		if more := st.Capacity.Waiting - shownWaiting; more > 0 {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -96,6 +97,44 @@ func dashboardExpressions(t *testing.T) (exprs []string) {
 	return exprs
 }
 
+// scalingExpressions are the metrics by which workers are scaled, as selectors.
+func scalingExpressions(t *testing.T) (exprs []string) {
+	t.Helper()
+	text, err := os.ReadFile("../deploy/kubernetes/40-scaling.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		var scaler struct {
+			Spec struct {
+				Metrics []struct {
+					External struct {
+						Metric struct {
+							Name     string `yaml:"name"`
+							Selector struct {
+								Match map[string]string `yaml:"matchLabels"`
+							} `yaml:"selector"`
+						} `yaml:"metric"`
+					} `yaml:"external"`
+				} `yaml:"metrics"`
+			} `yaml:"spec"`
+		}
+		if err := yaml.Unmarshal([]byte(document), &scaler); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range scaler.Spec.Metrics {
+			metric := m.External.Metric
+			for label, value := range metric.Selector.Match {
+				exprs = append(exprs, fmt.Sprintf("%s{%s=%q}", metric.Name, label, value))
+			}
+		}
+	}
+	if len(exprs) != 2 {
+		t.Errorf("workers are scaled by %v", exprs)
+	}
+	return exprs
+}
+
 // scraped are the labels of each metric that a backend shows.
 func (l *lab) scraped() map[string][]string {
 	l.t.Helper()
@@ -121,9 +160,9 @@ func (l *lab) scraped() map[string][]string {
 	return labels
 }
 
-// A dashboard or a rule that names a metric or a label that does not exist is
+// A dashboard, a rule or a scaling that names a metric or a label that does not exist is
 // empty for ever, and says nothing.
-func TestDeploy_DashboardAndAlertsNameMetricsThatExist(t *testing.T) {
+func TestDeploy_DashboardAlertsAndScalingNameMetricsThatExist(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, labtest.SQLite, labtest.Calm)
 	l.ServeWith(1, "KTRDR_MODELS=local/m", "KTRDR_MODEL=local/m", "KTRDR_PROVIDERS=local=http://127.0.0.1:1/none",
@@ -134,7 +173,7 @@ func TestDeploy_DashboardAndAlertsNameMetricsThatExist(t *testing.T) {
 		have = l.scraped()
 		return have["ktrdr_operations"] != nil
 	})
-	exprs := slices.Concat(alertExpressions(t), dashboardExpressions(t))
+	exprs := slices.Concat(alertExpressions(t), dashboardExpressions(t), scalingExpressions(t))
 	if len(exprs) < 30 {
 		t.Errorf("only %d expressions were read", len(exprs))
 	}

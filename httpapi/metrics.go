@@ -102,6 +102,10 @@ func (s snapshot) Collect(ch chan<- prometheus.Metric) {
 		send(prometheus.GaugeValue, "waiting_oldest_seconds", "How long the oldest of them has waited.", w.Oldest.Seconds(),
 			prometheus.Labels{"type": string(t)})
 	}
+	for t, n := range s.wanted() {
+		labeled("wanted_slots", "Slots that would be busy if there were enough: operations that run or that a worker could claim now, by type.",
+			int(n), prometheus.Labels{"type": string(t)})
+	}
 	for name, q := range s.health.Queues {
 		for state, n := range map[string]int{"active": q.Active, "waiting": q.Waiting} {
 			labeled("queue_operations", "Operations of a queue that are active or wait for their turn.", n,
@@ -152,6 +156,20 @@ func (s snapshot) waiting() map[ktrdr.Type]ktrdr.Waiting {
 		w.N += all[w.Type].N
 		w.Oldest = max(w.Oldest, all[w.Type].Oldest)
 		all[w.Type] = w
+	}
+	return all
+}
+
+// wanted is how many slots the work of each type would take now.
+func (s snapshot) wanted() map[ktrdr.Type]int64 {
+	all := map[ktrdr.Type]int64{}
+	for t, w := range s.waiting() {
+		all[t] = w.N
+	}
+	for _, n := range s.health.Operations {
+		if _, byWorkers := all[n.Type]; byWorkers && n.Status.Live() {
+			all[n.Type] += n.N
+		}
 	}
 	return all
 }

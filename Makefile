@@ -22,7 +22,7 @@ LONG  := ./chaos ./sqlstore ./e2e/cli ./e2e
 slow  = $(LONG) $(shell go list ./... | grep -E '/ktrdr/$(SLOW)(/|$$)')
 fast  = $(shell go list ./... | grep -vE '/ktrdr/(bench|$(SLOW))(/|$$)')
 
-.PHONY: help build assets demo test test-unit test-integration quality soak soak-statistics mutate bench client dist clean needs-go
+.PHONY: help build assets demo test test-unit test-kubernetes test-integration quality soak soak-statistics mutate bench client dist clean needs-go
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,7 +52,7 @@ assets: ## Fetch the charts of the page from npm, if npm is there
 demo: build ## Research a made-up market with an edge in it, and show what survived
 	@$(BIN)/ktrdr demo --exit
 
-test: quality test-unit test-integration ## Everything: linters, unit tests, real processes, both stores
+test: quality test-unit test-kubernetes test-integration ## Everything: linters, unit tests, real processes, both stores
 
 test-unit: needs-go $(BIN)/testrun ## Tests that need nothing but Go
 	@$(BIN)/testrun -timeout 5m $(fast)
@@ -60,6 +60,17 @@ test-unit: needs-go $(BIN)/testrun ## Tests that need nothing but Go
 test-integration: needs-go $(BIN)/testrun ## Tests with real processes, SQLite and PostgreSQL
 	@# -count=1: the tests build the program themselves, and a cached result would not notice that it changed
 	@$(BIN)/testrun -count=1 -p 2 -timeout 15m $(slow)
+
+# A module of its own: the types of Kubernetes stay out of the product's. The first
+# line fetches what the tests import, and nothing else.
+test-kubernetes: needs-go ## Decode the manifests of deploy/kubernetes with the types of Kubernetes
+	@cd deploy/kubernetes && if why=$$(go list -deps -test ./... 2>&1 >/dev/null); then \
+		go test ./...; \
+	elif [ "$${KTRDR_TEST_REQUIRE:-}" = all ]; then \
+		echo "$$why"; echo "test-kubernetes: KTRDR_TEST_REQUIRE=all, and the modules of Kubernetes cannot be fetched"; exit 1; \
+	else \
+		echo "test-kubernetes: SKIPPED, THE MANIFESTS WERE NOT CHECKED: the modules of Kubernetes cannot be fetched:"; echo "$$why" | head -3; \
+	fi
 
 quality: needs-go $(BIN)/golangci-lint $(BIN)/gofumpt ## Formatting, go vet, staticcheck, golangci-lint
 	@echo "quality: gofumpt"

@@ -21,6 +21,8 @@ type Health struct {
 	Degradation    HealthLevel    `json:"degradation"`
 
 	Queues map[string]QueueHealth `json:"queues,omitempty"` // by name
+
+	Waiting []Waiting `json:"-"` // for metrics: what workers could claim
 }
 
 // HealthLevel is the degradation level: FULL, DEGRADED, MINIMAL or OFFLINE, and

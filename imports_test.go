@@ -38,6 +38,7 @@ var arrows = map[string]rule{
 	"internal/cache":      {},
 	"internal/text":       {modules: []string{"golang.org/x/text"}},
 	"internal/term":       {ours: []string{".", "internal/text"}, modules: []string{"golang.org/x/term"}}, // tables, colours, a screen
+	"internal/tracing":    {ours: []string{"."}, modules: []string{"go.opentelemetry.io/otel"}},
 	"internal/yamldoc":    {modules: []string{"github.com/goccy/go-yaml"}},
 
 	// pure compute

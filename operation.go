@@ -113,6 +113,10 @@ type Operation struct {
 
 	RetryOf OperationID `json:"retry_of,omitempty"`
 
+	// Trace is the W3C traceparent of the request that created it; children have
+	// their parent's. Empty where no request was traced.
+	Trace string `json:"-"`
+
 	CreatedAt   time.Time `json:"created_at"`
 	StartedAt   time.Time `json:"started_at,omitzero"`   // of the first claim
 	ClaimedAt   time.Time `json:"claimed_at,omitzero"`   // of the newest claim
@@ -161,6 +165,7 @@ type NewOperation struct {
 	State        json.RawMessage
 	Metadata     json.RawMessage
 	RetryOf      OperationID
+	Trace        string // see Operation; of a child its parent's
 
 	// Run and Generation place an operation that is neither queued nor a child.
 	Run        string

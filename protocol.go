@@ -130,6 +130,9 @@ type Task struct {
 	// Look is the look that a confirmation makes; nil for all others.
 	Look *Look `json:"look,omitempty"`
 
+	// Trace is the operation's: see Operation.Trace.
+	Trace string `json:"trace,omitempty"`
+
 	// InChild asks a worker inside a backend to run it in a child process. A
 	// worker elsewhere is a process of its own and ignores it.
 	InChild bool `json:"-"`

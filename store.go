@@ -427,6 +427,7 @@ type Waiting struct {
 	Type         Type
 	BackendLocal bool
 	N            int64
+	Oldest       time.Duration // how long the oldest of them has waited: since it was created, released or due
 }
 
 // Stall is how long a live operation has not moved.

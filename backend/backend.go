@@ -28,6 +28,7 @@ import (
 	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/tracing"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/page"
@@ -69,6 +70,7 @@ type Backend struct {
 	markets  *library.Markets
 	research *research.Desk
 	self     ktrdr.Backend
+	traces   *tracing.Tracing // nil: nothing is traced
 	listener net.Listener
 	server   *httpapi.Server
 	workers  []*worker.Worker  // that compute, and that design and assess
@@ -104,7 +106,7 @@ func (b *Backend) Close(ctx context.Context, err error) error { return b.opened.
 func (b *Backend) open(ctx context.Context) error {
 	b.outcomes = newOutcomes()
 	for _, step := range []func(context.Context) error{
-		b.openFolder,
+		b.openTraces, b.openFolder,
 		// The port is bound before anything is touched, so that a second backend
 		// on it changes nothing; no request is answered before the engine has started.
 		b.listen,
@@ -290,6 +292,7 @@ func (b *Backend) makeServer(context.Context) (err error) {
 		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
 		Types: Types(), Settings: b.cfg.Effective, MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.models, b.models.decisions, b.models.spent},
+		Traces:  b.traces,
 	}
 	if b.cfg.UsesTLS() {
 		cert, err := b.cfg.Certificate()
@@ -344,7 +347,7 @@ func (b *Backend) makeWorkers(context.Context) error {
 		}
 		made, err := worker.New(worker.Config{
 			Name: w.name, Runners: b.runners(w.at), Slots: w.slots, HeldBy: b.self.Incarnation,
-			Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild,
+			Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild, Traces: b.traces,
 		}, b.engine.Local())
 		if err != nil {
 			return err
@@ -375,6 +378,7 @@ func (b *Backend) Run(ctx context.Context) error {
 	g.Go(func() error { return hook.run(ctx) })
 	ends := &outcomeCounter{events: b.engine, counts: b.outcomes, log: b.Log, after: b.began}
 	g.Go(func() error { return ends.run(ctx) })
+	g.Go(func() error { return b.exportTraces(ctx) })
 	g.Go(func() error { return b.keepRuns(ctx) })
 	g.Go(func() error { b.assignMarkets(ctx); return nil })
 	g.Go(func() error { return b.watch(ctx) })

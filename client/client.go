@@ -32,6 +32,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/internal/tracing"
 )
 
 // Options are settings that most clients leave out.
@@ -162,6 +163,7 @@ func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
 		req.Header.Set("Authorization", "Bearer "+c.token.Reveal())
 	}
 	req.Header.Set("User-Agent", c.agent)
+	tracing.Inject(ctx, req.Header)
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.away(ctx, err)

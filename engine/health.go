@@ -48,7 +48,7 @@ func (e *Engine) healthOfStore(ctx context.Context, h *ktrdr.Health, problem fun
 	}
 	h.Store.StoreInfo, h.Store.OK = all.info, true
 	h.Operations, h.Paused, h.Workers = all.counts, all.paused, slots(all.workers)
-	h.Unschedulable, h.Stalled, h.Queues = all.unschedulable, all.stalled, all.queues
+	h.Unschedulable, h.Stalled, h.Queues, h.Waiting = all.unschedulable, all.stalled, all.queues, all.waiting
 	if err := e.unwritable.Load(); err != nil {
 		h.Store.OK, h.Store.Error = false, ktrdr.CleanText((*err).Error())
 		problem("the store does not take writes (%v); free some space where the database is, or look into its log", *err)
@@ -68,6 +68,7 @@ type account struct {
 	unschedulable int64
 	stalled       int
 	queues        map[string]ktrdr.QueueHealth
+	waiting       []ktrdr.Waiting
 }
 
 func (e *Engine) askStore(ctx context.Context) (a account, err error) {
@@ -83,11 +84,10 @@ func (e *Engine) askStore(ctx context.Context) (a account, err error) {
 	if a.workers, err = e.list(ctx); err != nil {
 		return a, err
 	}
-	waiting, err := e.store.Waiting(ctx)
-	if err != nil {
+	if a.waiting, err = e.store.Waiting(ctx); err != nil {
 		return a, err
 	}
-	for _, w := range waiting {
+	for _, w := range a.waiting {
 		if !a.paused && reason(ktrdr.Operation{Type: w.Type, BackendLocal: w.BackendLocal}, a.workers, false) != "" {
 			a.unschedulable += w.N
 		}

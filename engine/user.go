@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/tracing"
 )
 
 // This file is the user's side of the engine.
@@ -48,10 +50,12 @@ const idTries = 3
 
 func (e *Engine) submitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error) {
 	ops = slices.Clone(ops) // their queues are filled in
+	trace := tracing.Parent(ctx)
 	for i, op := range ops {
 		if err := e.checkSpec(op); err != nil {
 			return nil, err
 		}
+		ops[i].Trace = cmp.Or(op.Trace, trace)
 		if op.Queue == nil {
 			continue
 		}

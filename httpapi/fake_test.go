@@ -158,7 +158,10 @@ func (f *fakeEngine) Health(context.Context) ktrdr.Health {
 	return ktrdr.Health{
 		Status: "ok", Store: ktrdr.StoreHealth{OK: true},
 		Operations: []ktrdr.Count{{Type: ktrdr.Dummy, Status: ktrdr.Running, N: 2}},
-		Workers:    ktrdr.WorkerCounts{Live: 4, ByType: map[ktrdr.Type]ktrdr.WorkerSlots{ktrdr.Dummy: {Busy: 1, Total: 2}}},
+		Waiting: []ktrdr.Waiting{
+			{Type: ktrdr.Dummy, N: 1, Oldest: 90 * time.Second}, {Type: ktrdr.Dummy, BackendLocal: true, N: 2, Oldest: time.Second},
+		},
+		Workers: ktrdr.WorkerCounts{Live: 4, ByType: map[ktrdr.Type]ktrdr.WorkerSlots{ktrdr.Dummy: {Busy: 1, Total: 2}}},
 	}
 }
 

@@ -57,7 +57,9 @@ var countedMethods = []string{
 
 func (s *Server) prometheus(c *call, _ api.None) error {
 	engine := prometheus.NewRegistry()
-	if err := engine.Register(snapshot{s.engine.Health(c.Context()), s.engine.Counters(), s.streams.Load(), s.limiter.counts()}); err != nil {
+	if err := engine.Register(snapshot{
+		s.engine.Health(c.Context()), s.engine.Counters(), s.streams.Load(), s.limiter.counts(), s.types,
+	}); err != nil {
 		return err
 	}
 	promhttp.HandlerFor(prometheus.Gatherers{s.metrics.registry, engine}, promhttp.HandlerOpts{}).ServeHTTP(c, c.Request)
@@ -70,6 +72,7 @@ type snapshot struct {
 	counters ktrdr.Counters
 	streams  int64
 	conns    limiterCounts
+	types    ktrdr.Types
 }
 
 // Describe sends nothing: an unchecked collector is right for one that lives
@@ -93,6 +96,15 @@ func (s snapshot) Collect(ch chan<- prometheus.Metric) {
 		for state, n := range map[string]int{"busy": slots.Busy, "free": slots.Total - slots.Busy} {
 			labeled("worker_slots", "Slots of live workers by type.", n, prometheus.Labels{"type": string(t), "state": state})
 		}
+	}
+	for t, w := range s.waiting() {
+		labeled("waiting_operations", "Operations that a worker could claim now, by type.", int(w.N), prometheus.Labels{"type": string(t)})
+		send(prometheus.GaugeValue, "waiting_oldest_seconds", "How long the oldest of them has waited.", w.Oldest.Seconds(),
+			prometheus.Labels{"type": string(t)})
+	}
+	for t, n := range s.wanted() {
+		labeled("wanted_slots", "Slots that would be busy if there were enough: operations that run or that a worker could claim now, by type.",
+			int(n), prometheus.Labels{"type": string(t)})
 	}
 	for name, q := range s.health.Queues {
 		for state, n := range map[string]int{"active": q.Active, "waiting": q.Waiting} {
@@ -129,4 +141,35 @@ func (s snapshot) Collect(ch chan<- prometheus.Metric) {
 	counter("heartbeats_total", "Heartbeats accepted.", s.counters.Heartbeats)
 	counter("checkpoints_skipped_total", "Checkpoints that could not be used.", s.counters.CheckpointsSkipped)
 	counter("operations_recovered_total", "Operations taken over from a dead backend.", s.counters.Recovered)
+}
+
+// waiting is what waits for a worker, by type. Types of which nothing waits are
+// there too: who scales workers by it needs the zero.
+func (s snapshot) waiting() map[ktrdr.Type]ktrdr.Waiting {
+	all := map[ktrdr.Type]ktrdr.Waiting{}
+	for t, d := range s.types {
+		if d.Plan == nil {
+			all[t] = ktrdr.Waiting{Type: t}
+		}
+	}
+	for _, w := range s.health.Waiting {
+		w.N += all[w.Type].N
+		w.Oldest = max(w.Oldest, all[w.Type].Oldest)
+		all[w.Type] = w
+	}
+	return all
+}
+
+// wanted is how many slots the work of each type would take now.
+func (s snapshot) wanted() map[ktrdr.Type]int64 {
+	all := map[ktrdr.Type]int64{}
+	for t, w := range s.waiting() {
+		all[t] = w.N
+	}
+	for _, n := range s.health.Operations {
+		if _, byWorkers := all[n.Type]; byWorkers && n.Status.Live() {
+			all[n.Type] += n.N
+		}
+	}
+	return all
 }

@@ -84,7 +84,7 @@ func (s *Server) servePage(c *call) {
 		}
 		defer s.streams.Add(-1)
 	}
-	s.pages.ServeHTTP(c, c.WithContext(ctx))
+	s.answerPage(c, c.WithContext(ctx)) //nolint:contextcheck // the request holds its context
 }
 
 // formBody lifts the deadline of a body that has come: else it would end the
@@ -112,7 +112,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Body = io.NopCloser(strings.NewReader(""))
 	}
 	a := &kept{header: http.Header{}}
-	c := &call{Request: r, w: a, spec: unmatched, inside: true}
+	c := &call{Request: r, w: a, spec: unmatched, inside: true, came: time.Now()}
 	func() { //nolint:contextcheck // the call holds the request with its context
 		defer s.recoverPanic(r.Context(), c)
 		s.serveAPI(c)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
@@ -125,7 +126,8 @@ func byID[P, Out any](rt api.Route[api.ByID, Out], to part[P], do func(P, contex
 // http.ResponseWriter, so that what was written is known afterwards.
 type call struct {
 	*http.Request
-	w http.ResponseWriter
+	w    http.ResponseWriter
+	came time.Time // when it arrived
 
 	spec   *api.Spec
 	token  ktrdr.Token // whose call it is

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/internal/tracing"
 )
 
 // Config is what a Server is made of.
@@ -32,6 +33,7 @@ type Config struct {
 	Resilience Resilience             // keeps breakers and decides what is shed; required
 	Log        *slog.Logger           // required
 	Metrics    []prometheus.Collector // of others, shown beside our own
+	Traces     *tracing.Tracing       // nil: requests are not traced
 
 	// Pages makes what answers browsers, outside of /api/; nil: nothing does. The
 	// transport reaches the API of this server: see Server.RoundTrip.
@@ -67,6 +69,7 @@ type Server struct {
 	mux      *http.ServeMux
 	document func() ([]byte, error) // OpenAPI, made when first asked for: it would be a third of the work of a start
 	metrics  *metrics
+	traces   *tracing.Tracing
 
 	streams atomic.Int64
 }
@@ -83,6 +86,7 @@ func New(c Config) (*Server, error) {
 		keys:       keyring{tokens: c.Engine},
 		mux:        http.NewServeMux(),
 		metrics:    newMetrics(),
+		traces:     c.Traces,
 	}
 	for _, m := range c.Metrics {
 		if err := s.metrics.registry.Register(m); err != nil {
@@ -133,9 +137,8 @@ var unmatched = &api.Spec{Path: "unmatched"}
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{Request: r, w: w, spec: unmatched}
-	start := time.Now()
-	defer func() { s.metrics.observe(c, time.Since(start)) }()
+	c := &call{Request: r, w: w, spec: unmatched, came: time.Now()}
+	defer func() { s.metrics.observe(c, time.Since(c.came)) }()
 	defer s.recoverPanic(r.Context(), c)
 	if p := placeOf(r); p != nil {
 		s.limiter.begin(p)
@@ -162,6 +165,11 @@ func (s *Server) serveAPI(c *call) {
 	if err := s.admit(c, matched); err != nil {
 		s.fail(r.Context(), c, err)
 		return
+	}
+	if s.traces != nil {
+		span := s.startSpan(c)
+		defer func() { span.End(c.sent) }()
+		r = c.Request
 	}
 	if matched && h.fixed {
 		h.ServeHTTP(c, r)

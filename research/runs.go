@@ -177,6 +177,7 @@ func (k *RunController) confirmation(ctx context.Context, best *ktrdr.Operation)
 	if err != nil { // nothing but rows was read
 		return op, &unconfirmed{best.ID, err}
 	}
+	op.Trace = best.Trace
 	return op, nil
 }
 
@@ -243,6 +244,9 @@ func (k *RunController) start(ctx context.Context, run *ktrdr.OpenRun) ([]RunSte
 	ops, keys, err := spec.generation(run)
 	if err != nil {
 		return nil, err
+	}
+	for i := range ops { // a run is one trace: that of the request that started it
+		ops[i].Trace = page.Operations[0].Trace
 	}
 	if _, err := k.store.SubmitAll(ctx, ops, keys); err != nil {
 		return nil, fmt.Errorf("generation %d: %w", run.Generations, err)

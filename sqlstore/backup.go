@@ -169,7 +169,7 @@ func (b *backup) header(name string, size int64) error {
 func (b *backup) addTable(ctx context.Context, r queryer, t table) error {
 	text := "SELECT " + t.columnList() + " FROM " + t.quoted()
 	if t.Name == metaTable { // which blobs these are is no property of the rows
-		text += " WHERE key <> '" + metaBlobRoot + "' AND key <> '" + metaUnfinished + "' AND key NOT LIKE '" + metaProbe +
+		text += " WHERE key NOT IN ('" + metaBlobRoot + "', '" + metaUnfinished + "', '" + metaTraces + "') AND key NOT LIKE '" + metaProbe +
 			"%' AND key NOT LIKE '" + metaBackup + "%'"
 	}
 	var piece bytes.Buffer

@@ -143,7 +143,7 @@ func (s *Store) claimedBefore(ctx context.Context, id ktrdr.OperationID) (*ktrdr
 func (s *Store) taskOf(ctx context.Context, q queryer, op operationRow) (*ktrdr.Task, error) {
 	task := &ktrdr.Task{
 		Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts,
-		Spec: op.Spec, Cancel: op.CancelRequested, InChild: op.BackendDied && s.restartsInChild(op.Type),
+		Spec: op.Spec, Trace: op.Trace, Cancel: op.CancelRequested, InChild: op.BackendDied && s.restartsInChild(op.Type),
 	}
 	if op.Checkpoint == nil {
 		return task, nil

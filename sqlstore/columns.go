@@ -111,6 +111,7 @@ var operationTable = []column{
 	{name: "imported"}, // the result of an import, for ImportBars alone
 	{name: "compacted", field: func(op *operationRow) any { return (*boolean)(&op.Compacted) }},
 	{name: "pinned", field: func(op *operationRow) any { return (*boolean)(&op.Pinned) }},
+	{name: "trace", field: func(op *operationRow) any { return (*nullText)(&op.Trace) }, insert: own},
 }
 
 // The words {operation} and {brief} of queries: what scanOperation reads, and

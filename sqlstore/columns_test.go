@@ -78,10 +78,10 @@ func TestColumns_FillEveryFieldOfAnOperation(t *testing.T) {
 func TestColumns_StoreEveryFieldOfANewRow(t *testing.T) {
 	text := json.RawMessage(`{"a":1}`)
 	n := ktrdr.NewOperation{
-		Type: ktrdr.Dummy, Priority: 1, Parent: "p", Ordinal: 1, BackendLocal: true, HasPlan: true, RetryOf: "o",
+		Type: ktrdr.Dummy, Priority: 1, Parent: "p", Ordinal: 1, BackendLocal: true, HasPlan: true, RetryOf: "o", Trace: "t",
 		Queue: &ktrdr.Queue{Name: "q"}, Spec: text, State: text, Metadata: text,
 	}
-	parent := &operationRow{Operation: ktrdr.Operation{Root: "r", Run: "run"}, generation: 1, index: 1}
+	parent := &operationRow{Operation: ktrdr.Operation{Root: "r", Run: "run", Trace: "t"}, generation: 1, index: 1}
 	row := (&Store{}).newRow("id", n, parent, 1, entered{trials: 1, look: "l"})
 	for _, c := range operationTable {
 		if c.field == nil {

@@ -15,7 +15,11 @@ const (
 		UNION ALL
 		SELECT operation_type, status, COUNT(*) FROM operations WHERE completed_at IS NOT NULL GROUP BY operation_type, status`
 
-	countWaiting query = `SELECT operation_type, is_backend_local, COUNT(*) FROM operations
+	// One that was released waits since the last word of its worker.
+	countWaiting query = `SELECT operation_type, is_backend_local, COUNT(*), {now} - MIN(CASE
+			WHEN not_before > created_at AND not_before > COALESCE(heartbeat_at, 0) THEN not_before
+			WHEN heartbeat_at > created_at THEN heartbeat_at ELSE created_at END)
+		FROM operations
 		WHERE status = 'PENDING' AND has_plan = 0 AND ` + isDue + `
 		GROUP BY operation_type, is_backend_local ORDER BY operation_type, is_backend_local`
 
@@ -37,7 +41,7 @@ func (s *Store) Counts(ctx context.Context) ([]ktrdr.Count, error) {
 // Waiting implements ktrdr.Store.
 func (s *Store) Waiting(ctx context.Context) ([]ktrdr.Waiting, error) {
 	return readAll(ctx, s, fields(func(w *ktrdr.Waiting) []any {
-		return []any{&w.Type, (*boolean)(&w.BackendLocal), &w.N}
+		return []any{&w.Type, (*boolean)(&w.BackendLocal), &w.N, (*span)(&w.Oldest)}
 	}), countWaiting)
 }
 

@@ -155,10 +155,10 @@ func (s *Store) newRow(id ktrdr.OperationID, n ktrdr.NewOperation, parent *opera
 	r.Operation = ktrdr.Operation{
 		ID: id, Type: n.Type, Status: ktrdr.Pending, Priority: n.Priority, Parent: n.Parent, Root: id, Ordinal: n.Ordinal,
 		BackendLocal: n.BackendLocal || s.types[n.Type].Local, HasPlan: n.HasPlan, Run: place.Run, Session: session,
-		Spec: orObject(n.Spec), State: n.State, Metadata: orObject(n.Metadata), Trials: e.trials, RetryOf: n.RetryOf,
+		Spec: orObject(n.Spec), State: n.State, Metadata: orObject(n.Metadata), Trials: e.trials, RetryOf: n.RetryOf, Trace: n.Trace,
 	}
 	if parent != nil {
-		r.Root, r.depth = parent.Root, parent.depth+1
+		r.Root, r.depth, r.Trace = parent.Root, parent.depth+1, parent.Trace
 		r.Run, r.generation, r.index = parent.Run, parent.generation, parent.index
 	}
 	return r
@@ -179,6 +179,9 @@ func orObject(text json.RawMessage) json.RawMessage {
 	return text
 }
 
+// mostTrace is more than the 55 bytes of a traceparent of version 00.
+const mostTrace = 64
+
 // checkNew refuses what no later step could make sense of.
 func (s *Store) checkNew(n ktrdr.NewOperation) error {
 	if err := s.checkTypes(n.Type); err != nil {
@@ -189,6 +192,8 @@ func (s *Store) checkNew(n ktrdr.NewOperation) error {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(n.ID)))
 	case n.RetryOf != "" && !n.RetryOf.Valid():
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id to retry", clip(string(n.RetryOf)))
+	case !storable(n.Trace, mostTrace):
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a traceparent is at most %d bytes of text", mostTrace)
 	case n.HasPlan && s.types[n.Type].Plan == nil:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "this backend has no plan for operations of type %s", n.Type)
 	}

@@ -6,10 +6,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-const (
-	selectNow     query = `SELECT {now}`
-	selectBlocked query = `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-)
+const selectBlocked query = `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 
 // A heartbeat that had to wait was sent before the wait, but the worker is
 // known to live when it is stored: its time must not be from before.

@@ -8,12 +8,7 @@ import (
 
 var counts = map[string]func(*lab){
 	"WaitingCountsWhatAWorkerCouldClaim": func(l *lab) {
-		waiting := func() []ktrdr.Waiting {
-			all, err := l.Waiting(l.ctx())
-			l.must(err)
-			return all
-		}
-		if all := waiting(); len(all) != 0 {
+		if all := l.waiting(); len(all) != 0 {
 			l.Errorf("nothing waits, but there is %+v", all)
 		}
 		l.running()
@@ -21,11 +16,32 @@ var counts = map[string]func(*lab){
 		l.create(ktrdr.NewOperation{Type: ktrdr.Training, BackendLocal: true})
 		l.create(ktrdr.NewOperation{Type: ktrdr.Training, BackendLocal: true})
 		l.plant(treeSpec{Children: 1}) // a parent waits for no worker
-		same(l, "waiting", waiting(), []ktrdr.Waiting{
+		same(l, "waiting", l.waiting(), []ktrdr.Waiting{
 			{Type: ktrdr.Dummy, N: 1},
 			{Type: ktrdr.Training, N: 1},
 			{Type: ktrdr.Training, BackendLocal: true, N: 2},
 		})
+	},
+
+	"WhatWasReleasedWaitsSinceItsWorkersLastWord": func(l *lab) {
+		l.create(ktrdr.NewOperation{})
+		l.create(ktrdr.NewOperation{Type: ktrdr.Training}) // the younger
+		oldest := func() (dummy, training time.Duration) {
+			all, err := l.Waiting(l.ctx())
+			l.must(err)
+			if len(all) != 2 {
+				l.Fatalf("two types wait, but there is %+v", all)
+			}
+			return all[0].Oldest, all[1].Oldest
+		}
+		if dummy, training := oldest(); dummy <= training || training < 0 {
+			l.Errorf("the older waits for %v, the younger for %v", dummy, training)
+		}
+		task := l.claim("w")
+		l.must(l.Release(l.ctx(), ktrdr.Released{Operation: task.Operation, Epoch: task.Epoch}))
+		if dummy, training := oldest(); dummy >= training || dummy < 0 {
+			l.Errorf("what was released waits for %v, what was never claimed for %v", dummy, training)
+		}
 	},
 
 	"WhatBeatsButDoesNotMoveIsStalled": func(l *lab) {
@@ -78,4 +94,18 @@ var counts = map[string]func(*lab){
 		})
 		same(l, "the furthest step", l.op(task.Operation).MaxStep, furthest)
 	},
+}
+
+// waiting is what a worker could claim, without how long it has waited.
+func (l *lab) waiting() []ktrdr.Waiting {
+	l.Helper()
+	all, err := l.Waiting(l.ctx())
+	l.must(err)
+	for i := range all {
+		if all[i].Oldest < 0 {
+			l.Errorf("%s waits for %v", all[i].Type, all[i].Oldest)
+		}
+		all[i].Oldest = 0
+	}
+	return all
 }

@@ -61,6 +61,24 @@ var creations = map[string]func(*lab){
 		}
 	},
 
+	"ATraceIsThatOfTheChildrenAndOfTheirTasks": func(l *lab) {
+		const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+		planned := parentOf(treeSpec{Children: 1})
+		planned.Trace = trace
+		top := l.create(planned)
+		task := l.claim("w")
+		if child := l.op(task.Operation); child.Parent != top.ID || child.Trace != trace || task.Trace != trace || l.op(top.ID).Trace != trace {
+			l.Errorf("child of %s has the trace %q, its task %q, its parent %q", child.Parent, child.Trace, task.Trace, l.op(top.ID).Trace)
+		}
+		if untraced := l.create(ktrdr.NewOperation{}); untraced.Trace != "" {
+			l.Errorf("an operation without a trace has %q", untraced.Trace)
+		}
+		for _, bad := range []string{strings.Repeat("0", 100), "a\x00b"} {
+			_, err := l.Create(l.ctx(), ktrdr.NewOperation{Type: ktrdr.Dummy, Trace: bad}, ktrdr.IdempotencyKey{})
+			l.refused(err, ktrdr.CodeInvalid)
+		}
+	},
+
 	"CreateUnderAnEndedParentIsRefused": func(l *lab) {
 		top := l.plant(treeSpec{Children: 1})
 		l.cancel(top.ID)

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/text"
@@ -38,6 +39,20 @@ type entry struct {
 	files  map[ktrdr.Hash][]byte // the bytes of its artifacts, or
 	dir    string                // the folder where they lie, or
 	stored bool                  // the backend has them already
+}
+
+// outcome is how the attempt that this ends is traced: in a word, and with the
+// code of its failure.
+func (e *entry) outcome() (word string, failure ktrdr.Code) {
+	switch f := e.Finished; {
+	case f == nil && e.Released.ChildDied:
+		return "child_died", ktrdr.CodeInternal
+	case f == nil:
+		return "released", ""
+	case f.Outcome == ktrdr.Failed && f.Error != nil:
+		failure = f.Error.Code
+	}
+	return strings.ToLower(string(e.Finished.Outcome)), failure
 }
 
 // open reads an artifact's bytes from where they are.

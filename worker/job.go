@@ -13,6 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/internal/tracing"
 )
 
 // messageUntouched is the reason of a release that saved no checkpoint of its
@@ -26,6 +27,7 @@ type job struct {
 	claim claim
 	log   *slog.Logger
 	began time.Time
+	span  *tracing.Attempt
 
 	replay bool // nothing is told to a backend, and nothing is saved
 
@@ -53,10 +55,11 @@ const (
 )
 
 func newJob(life context.Context, w *Worker, t ktrdr.Task) (context.Context, *job) {
+	life, span := w.cfg.Traces.StartAttempt(life, t, w.cfg.ID)
 	ctx, cancel := context.WithCancelCause(life)
 	writes, endWrites := context.WithCancel(life)
 	j := &job{
-		w: w, task: t, claim: claim{t.Operation, t.Epoch}, began: time.Now(),
+		w: w, task: t, claim: claim{t.Operation, t.Epoch}, began: time.Now(), span: span,
 		log:    w.log.With("op", t.Operation, "epoch", t.Epoch),
 		cancel: cancel, writes: writes, endWrites: endWrites, progress: newLatest(),
 	}
@@ -133,9 +136,11 @@ func (j *job) run(ctx context.Context) {
 	}
 	if !j.setState(ending) {
 		j.w.count(func(s *Stats) { s.Lost++ })
+		j.span.End("lost", "")
 		return
 	}
 	j.end(end)
+	j.span.End(end.outcome())
 }
 
 // execute loads the checkpoint and calls the runner, progress flowing beside.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/tracing"
 )
 
 // Config says what a worker is.
@@ -29,6 +30,7 @@ type Config struct {
 	Version string                // of the program
 	Log     *slog.Logger          // nil discards
 	Child   Child                 // runs what is to run in a child process; nil runs it here
+	Traces  *tracing.Tracing      // nil: attempts are not traced
 
 	CheckpointEvery time.Duration // a checkpoint is due after so long; 0 means as the backend says, negative never
 	StopWithin      time.Duration // a graceful stop takes at most so long; 0 means 25 s

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,7 +25,13 @@ func guide(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deploy, err := filepath.Glob("../../deploy/*")
+	var deploy []string
+	err = filepath.WalkDir("../../deploy", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && filepath.Ext(path) != ".go" {
+			deploy = append(deploy, path)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +50,7 @@ var (
 	codeSpan = regexp.MustCompile("`[^`\n]+`")
 	// a line of a code block, or of a comment in deploy/, that calls ktrdr
 	commandLine = regexp.MustCompile(
-		`^(?:#  |\s{4,})\s*(?:[A-Z_]+=\S+ |0 8 \* \* \* |docker compose exec backend |export |bin/|/usr/local/bin/)*ktrdr (.*)$`)
+		`^(?:#  |\s{4,})\s*(?:[A-Z_]+=\S+ |0 8 \* \* \* |docker compose exec backend |kubectl -n ktrdr exec ktrdr-backend-0 -- |export |bin/|/usr/local/bin/)*ktrdr (.*)$`)
 	commandSpan = regexp.MustCompile("^`(?:[A-Z_]+=\\S+ )*(?:bin/)?ktrdr ([^`\\\\]+)`$")
 	quoted      = regexp.MustCompile(`"[^"]*"|'[^']*'`)
 	lineEnd     = regexp.MustCompile(`\s#.*$|[|;>)].*$|\s&&.*$`)

@@ -21,6 +21,7 @@ import (
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/internal/tracing"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/worker"
 )
@@ -93,8 +94,14 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 	if err != nil {
 		return err
 	}
+	traces, err := tracing.Open(ctx, "worker", ourVersion(), log)
+	if err != nil {
+		return errors.Join(err, cache.Close())
+	}
+	defer traces.Close(ctx)
 	w, err := worker.New(worker.Config{
-		Name: f.name, Runners: chosen, Slots: f.slots, Dir: dir, Blobs: cache,
+		Traces: traces,
+		Name:   f.name, Runners: chosen, Slots: f.slots, Dir: dir, Blobs: cache,
 		Version: ourVersion(), Log: log, CheckpointEvery: f.interval, StopWithin: backend.StopWorkersWithin,
 	}, client)
 	if err != nil {

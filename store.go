@@ -135,6 +135,12 @@ type Operations interface {
 	// the same but for their checkpoint.
 	Finish(ctx context.Context, f Finished) (Operation, error)
 
+	// Answer ends a PENDING operation that a client answers instead of a worker, as
+	// COMPLETED with this result: Step's claim and finish in one transaction, which also
+	// advances its open parent. CodeConflict when it is not PENDING, or its run was
+	// cancelled.
+	Answer(ctx context.Context, id OperationID, result json.RawMessage) (Operation, error)
+
 	// Release gives an operation back; it cannot be claimed before its wait, if it
 	// has one, is over. A second Release is CodeStaleEpoch: the caller no longer
 	// holds the operation.

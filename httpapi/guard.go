@@ -46,7 +46,7 @@ func (s *Server) guard(c *call) error {
 		return ktrdr.Errorf(ktrdr.CodeForbidden, "a token of scope %s may not do this; use one of scope %s", c.token.Scope,
 			text.List(scopeNames(c.spec), "or"))
 	}
-	return nil
+	return c.admitAssistant()
 }
 
 // scopeNames are the scopes that may call a route.

@@ -147,7 +147,7 @@ func (r *research) assessed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	if err := r.charge(&result, e.run); err != nil {
 		return ktrdr.Decision{}, err
 	}
-	result.credit(r.spec.Model, e.design, &verdict)
+	result.credit(&r.spec, e.design, &verdict)
 	refused := r.state.refusal()
 	switch {
 	case refused != nil:

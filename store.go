@@ -448,7 +448,13 @@ const (
 	ScopeAdmin  Scope = "admin"
 	ScopeWorker Scope = "worker"
 	ScopeRead   Scope = "read"
+	// ScopeAssistant is for an AI assistant: it may look at the lab and start work, and
+	// never sees a holdout.
+	ScopeAssistant Scope = "assistant"
 )
+
+// Scopes lists them.
+var Scopes = []Scope{ScopeAdmin, ScopeWorker, ScopeRead, ScopeAssistant}
 
 // Token is what is known of an API token. The token itself is shown once.
 type Token struct {

@@ -31,12 +31,19 @@ func assistantOf(c *call) (api.Assistant, error) {
 	return "", malformed("the header %s is %q or %q", api.HeaderAssistant, api.AssistantSealed, api.AssistantOpens)
 }
 
-// admitAssistant refuses routes that tell more than an assistant may know.
+// admitAssistant refuses routes that tell more than an assistant may know. A token of
+// an assistant makes the caller one, whatever the header says.
 func (c *call) admitAssistant() (err error) {
-	if c.assistant, err = assistantOf(c); err != nil || c.assistant == "" || c.spec.AdmitsAssistants() {
+	if c.assistant, err = assistantOf(c); err != nil {
 		return err
 	}
-	return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not call this route; a person can do it with the command line or on the page")
+	if c.assistant != "" && !c.spec.AdmitsAssistants() {
+		return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not call this route; a person can do it with the command line or on the page")
+	}
+	if c.token.Scope == ktrdr.ScopeAssistant {
+		c.assistant = api.AssistantSealed
+	}
+	return nil
 }
 
 var errSealed = ktrdr.Errorf(ktrdr.CodeForbidden,

@@ -38,6 +38,35 @@ func TestAssistant_MayNotCallRoutesThatTellMore(t *testing.T) {
 	}
 }
 
+// A token of an assistant makes its caller one, whatever the caller says.
+func TestAssistant_IsKnownByItsToken(t *testing.T) {
+	for _, sp := range api.Table() {
+		if sp.Admits(ktrdr.ScopeAssistant) != sp.AdmitsAssistants() {
+			t.Errorf("%s: the scope and the list differ", sp.Pattern())
+		}
+	}
+	secret, token := NewToken("assistant", ktrdr.ScopeAssistant)
+	engine := &fakeEngine{looks: func(ktrdr.LookQuery) (ktrdr.LookPage, error) {
+		return ktrdr.LookPage{Looks: []ktrdr.Look{{LookResult: ktrdr.LookResult{P: new(figure)}}}}, nil
+	}}
+	s := serve(t, engine)
+	engine.tokens = append(engine.tokens, token)
+	for _, header := range []string{"", "open-holdout"} {
+		by := func(r *http.Request) {
+			r.Header.Set("Authorization", "Bearer "+secret.Reveal())
+			if header != "" {
+				r.Header.Set(api.HeaderAssistant, header)
+			}
+		}
+		if a := s.send(t, http.MethodGet, "/api/v1/looks", "", by); a.status != http.StatusOK || strings.Contains(string(a.body), "0.1234") {
+			t.Errorf("looks: %d %s", a.status, a.body)
+		}
+		if a := s.send(t, http.MethodGet, "/api/v1/events", "", by); a.status != http.StatusForbidden {
+			t.Errorf("events: %d %s", a.status, a.body)
+		}
+	}
+}
+
 func (e *fakeEngine) ReserveLook(_ context.Context, l ktrdr.NewLook) (ktrdr.Look, error) {
 	return e.reserve(l)
 }

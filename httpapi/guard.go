@@ -51,7 +51,11 @@ func (s *Server) guard(c *call) error {
 
 // scopeNames are the scopes that may call a route.
 func scopeNames(sp *api.Spec) []string {
-	return text.Strings(append([]ktrdr.Scope{ktrdr.ScopeAdmin}, sp.Scopes...))
+	names := text.Strings(append([]ktrdr.Scope{ktrdr.ScopeAdmin}, sp.Scopes...))
+	if sp.AdmitsAssistants() {
+		names = append(names, string(ktrdr.ScopeAssistant))
+	}
+	return names
 }
 
 // setSecurityHeaders keeps answers out of caches, frames and other sites'

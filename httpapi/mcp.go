@@ -21,7 +21,8 @@ const mcpPath = "/mcp"
 // which decides.
 func mcpSpec(limit int64) *api.Spec {
 	return &api.Spec{
-		Method: http.MethodPost, Path: mcpPath, Scopes: []ktrdr.Scope{ktrdr.ScopeRead}, Limit: limit, Wait: 2 * api.Trigger.Wait,
+		Method: http.MethodPost, Path: mcpPath, Scopes: []ktrdr.Scope{ktrdr.ScopeRead, ktrdr.ScopeAssistant}, Limit: limit,
+		Wait: 2 * api.Trigger.Wait,
 	}
 }
 

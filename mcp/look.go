@@ -123,7 +123,9 @@ func (s *Server) lookStatus(ctx context.Context, a *answer) error {
 	a.line("%d researches are active, %d wait. At most %d are active at once.", st.Capacity.Active, st.Capacity.Waiting, st.Capacity.Limit)
 	runs, err := ask(ctx, s, api.Runs, ktrdr.RunQuery{Limit: 10})
 	rows := text.Map(runs, func(r ktrdr.Run) []string {
-		return []string{r.ID, string(r.State), fmt.Sprint(r.Created), fmt.Sprint(r.Open), fmt.Sprint(r.Finalists), fmt.Sprint(r.Claims), data(r.Goal)}
+		return []string{
+			r.ID, string(r.State), fmt.Sprint(r.Created), fmt.Sprint(r.Open), fmt.Sprint(r.Finalists), fmt.Sprint(r.Claims), data(r.Goal),
+		}
 	})
 	a.table("run | state | researches | open | finalists | claims | goal", rows)
 	return err

@@ -27,33 +27,7 @@ func (s *Server) memory(ctx context.Context, in memoryRequest, a *answer) error 
 	if err != nil {
 		return err
 	}
-	var head string
-	var rows [][]string
-	switch m.Kind {
-	case "hypotheses":
-		head, rows = "status | hypothesis | why | prices", text.Map(m.Hypotheses, func(h research.HypothesisRow) []string {
-			return []string{string(h.Status), data(h.Text), data(h.Rationale), prices(h.MadeUp)}
-		})
-	case "suggestions":
-		head, rows = "suggestion", text.Map(m.Suggestions, func(x research.Suggestion) []string {
-			return []string{data(x.Text)}
-		})
-	case "trials":
-		head, rows = "operation | strategy | market | Sharpe, test part | return | result | adjusted p", text.Map(m.Trials, func(t ktrdr.Trial) []string {
-			return []string{
-				string(t.Operation), data(t.Strategy), data(t.Symbols + " " + t.Timeframes), number(t.Sharpe), percent(t.NetReturn),
-				research.Standing(&t), number(t.Adjusted),
-			}
-		})
-	default:
-		head, rows = "research | strategy | Sharpe, test part | deflated | return | trades | result | summary", text.Map(m.Experiments,
-			func(e research.ExperimentRow) []string {
-				return []string{
-					string(e.Operation), data(e.Strategy), number(e.TestSharpe), number(e.Deflated), percent(e.NetReturn), fmt.Sprint(e.Trades),
-					e.Standing, data(strings.TrimSpace(e.Summary + " " + e.GateReason + " " + e.Error)),
-				}
-			})
-	}
+	head, rows := memoryTable(&m)
 	rows = having(rows, in.Text)
 	a.line("%d of the newest %d %s have this text.", len(rows), entriesRead, m.Kind)
 	a.table(head, rows[:min(len(rows), entriesShown)])
@@ -68,4 +42,31 @@ func having(rows [][]string, part string) (kept [][]string) {
 		}
 	}
 	return kept
+}
+
+// memoryTable is a page of memory as a table.
+func memoryTable(m *research.MemoryPage) (head string, rows [][]string) {
+	switch m.Kind {
+	case "hypotheses":
+		return "status | hypothesis | why | prices", text.Map(m.Hypotheses, func(h research.HypothesisRow) []string {
+			return []string{string(h.Status), data(h.Text), data(h.Rationale), prices(h.MadeUp)}
+		})
+	case "suggestions":
+		return "suggestion", text.Map(m.Suggestions, func(x research.Suggestion) []string { return []string{data(x.Text)} })
+	case "trials":
+		head = "operation | strategy | market | Sharpe, test part | return | result | adjusted p"
+		return head, text.Map(m.Trials, func(t ktrdr.Trial) []string {
+			return []string{
+				string(t.Operation), data(t.Strategy), data(t.Symbols + " " + t.Timeframes), number(t.Sharpe), percent(t.NetReturn),
+				research.Standing(&t), number(t.Adjusted),
+			}
+		})
+	}
+	head = "research | strategy | Sharpe, test part | deflated | return | trades | result | summary"
+	return head, text.Map(m.Experiments, func(e research.ExperimentRow) []string {
+		return []string{
+			string(e.Operation), data(e.Strategy), number(e.TestSharpe), number(e.Deflated), percent(e.NetReturn), fmt.Sprint(e.Trades),
+			e.Standing, data(strings.TrimSpace(e.Summary + " " + e.GateReason + " " + e.Error)),
+		}
+	})
 }

@@ -78,7 +78,8 @@ func researchResults(r *api.Results, a *answer) error {
 		return fmt.Errorf("result of %s: %w", r.Operation, err)
 	}
 	a.line("strategy: %s", data(result.StrategyName))
-	a.line("outcome: %s; rung: %s; designed by %s; prices %s", result.Outcome, standing(r, &result), data(result.Designer), prices(result.MadeUp))
+	a.line("outcome: %s; rung: %s; designed by %s; prices %s", result.Outcome, standing(r, &result), data(result.Designer),
+		prices(result.MadeUp))
 	if result.Summary != "" {
 		a.line("summary: %s", longData(result.Summary))
 	}
@@ -136,7 +137,8 @@ func jobResults(r *api.Results, a *answer) error {
 		if err := json.Unmarshal(r.Results, &t); err != nil || t.Test == nil {
 			return err
 		}
-		a.line("epochs %d; test accuracy %s, majority-class baseline %s", t.Training.EpochsTrained, number(&t.Test.Accuracy), number(&t.Test.BaselineAccuracy))
+		a.line("epochs %d; test accuracy %s, majority-class baseline %s", t.Training.EpochsTrained, number(&t.Test.Accuracy),
+			number(&t.Test.BaselineAccuracy))
 	case ktrdr.Backtesting:
 		var b jobs.BacktestResult
 		if err := json.Unmarshal(r.Results, &b); err != nil || b.Timeframe == "" {
@@ -187,7 +189,8 @@ func (s *Server) compare(ctx context.Context, in compareRequest, a *answer) erro
 	})
 	a.table("research | strategy | Sharpe, test part | standard error | deflated | return | buy and hold | drawdown | trades | result | "+
 		"adjusted p | prices", rows)
-	a.line("Trials on the market: %d. Sharpe ratio of the best of them by luck: %s. Independent bets: %s.", c.Trials, number(c.Luck), number(c.Bets))
+	a.line("Trials on the market: %d. Sharpe ratio of the best of them by luck: %s. Independent bets: %s.", c.Trials, number(c.Luck),
+		number(c.Bets))
 	for i, row := range c.Correlation {
 		a.line("correlation of %d: %s", i+1, strings.Join(text.Map(row, number), " "))
 	}

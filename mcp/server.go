@@ -58,7 +58,8 @@ func New(c Config) *Server { return &Server{Config: c, schemas: sdk.NewSchemaCac
 
 // protocol makes what answers one session, or one request over HTTP.
 func (s *Server) protocol() *sdk.Server {
-	p := sdk.NewServer(&sdk.Implementation{Name: "ktrdr", Title: "ktrdr, a lab for trading strategies", Version: s.Version}, &sdk.ServerOptions{
+	is := &sdk.Implementation{Name: "ktrdr", Title: "ktrdr, a lab for trading strategies", Version: s.Version}
+	p := sdk.NewServer(is, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{}, SchemaCache: s.schemas,
 	})
 	s.addTools(p)

@@ -15,7 +15,8 @@ func (s *Server) addTools(p *sdk.Server) {
 	add(p, "validate", "Check a strategy (YAML): problems with line and column. Stores nothing", reads, s.validate)
 	add(p, "research", "Design, train, backtest and judge strategies for a goal. Every trial is counted. Returns the handle of a run. "+
 		"With designer assistant you give the strategies: see design", changes, s.research)
-	add(p, "train_or_backtest", "Train a strategy, or backtest the model of a training. Counted as a trial. Returns a handle", changes, s.train)
+	add(p, "train_or_backtest", "Train a strategy, or backtest the model of a training. Counted as a trial. Returns a handle",
+		changes, s.train)
 	add(p, "design", "Without arguments: the designs that wait for a strategy of yours. With all: give it", changes, s.design)
 	add(p, "wait", "Wait until handles have ended, or one waits for a design. Call it again until they have", reads, s.wait)
 	add(p, "results", "Result of a handle as a small table, with links to the HTML report, the curve (SVG) and the strategy (YAML)",

@@ -202,7 +202,8 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 	}
 	spec := Spec{
 		Brief: c.Brief, Understanding: plan.brief, Strategy: plan.text, Model: c.Model, TriggerReason: clip(c.TriggerReason, maxText),
-		BypassGates: c.BypassGates, AssistantWait: c.assistantWait(), KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched,
+		BypassGates: c.BypassGates, AssistantWait: c.assistantWait(), KernelClass: d.cfg.KernelClass,
+		Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched,
 		Sealed:      parts.sealed,
 		HoldoutFrom: parts.from, Markets: parts.markets,
 		Costs: dearest(c.costs), SymbolCosts: c.costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{c.budget},

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -249,7 +250,11 @@ func queries(sp *api.Spec, ids []ktrdr.OperationID) []string {
 				researches = append(researches, string(id))
 			}
 		}
-		return []string{"?ids=" + strings.Join(researches[:4], ","), "?ids=" + strings.Join(researches[4:8], ","), "?ids=" + strings.Join(researches[8:], ",")}
+		var questions []string
+		for some := range slices.Chunk(researches, 4) {
+			questions = append(questions, "?ids="+strings.Join(some, ","))
+		}
+		return questions
 	}
 	return []string{""}
 }
@@ -268,8 +273,14 @@ func (s *sealed) crawlTools(t *testing.T, l *labtest.Lab, a *assistant) {
 	}
 	uses := map[string][]map[string]any{
 		"look": {
-			{"at": "data"}, {"at": "indicators"}, {"at": "grammar"}, {"at": "example"}, {"at": "strategies"}, {"at": "models"},
-			{"at": "leaderboard"}, {"at": "status"},
+			{"at": "data"},
+			{"at": "indicators"},
+			{"at": "grammar"},
+			{"at": "example"},
+			{"at": "strategies"},
+			{"at": "models"},
+			{"at": "leaderboard"},
+			{"at": "status"},
 		},
 		"memory":   {{}, {"kind": "trials"}, {"kind": "hypotheses"}, {"kind": "suggestions"}},
 		"design":   {{}},

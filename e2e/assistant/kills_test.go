@@ -37,7 +37,9 @@ func TestAssistant_ResearchesThroughKills(t *testing.T) {
 	a := overStdio(t, l)
 
 	prices := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 1, Edge: 0.3})
-	_, handles := a.use("import_prices", map[string]any{"content": csv(prices), "name": "EURUSD_1h.csv", "symbol": "EURUSD", "timeframe": "1h"})
+	_, handles := a.use("import_prices", map[string]any{
+		"content": csv(prices), "name": "EURUSD_1h.csv", "symbol": "EURUSD", "timeframe": "1h",
+	})
 	a.waitFor(handles[0])
 	if said, _ := a.use("look", map[string]any{"at": "data"}); !strings.Contains(said, "<data>EURUSD</data> | 1h | 3000") {
 		t.Errorf("the data: %s", said)

@@ -24,6 +24,17 @@ func TestPlan_LetsNoAgentClaimWhatAnAssistantDesigns(t *testing.T) {
 	}
 }
 
+func TestPlan_ResumedWaitsForTheAssistantAgain(t *testing.T) {
+	spec := someSpec(t)
+	spec.AssistantWait = 90
+	tr := plant(t, spec)
+	tr.ask(ktrdr.WhyCreated)
+	tr.die(ktrdr.Cancelled, ktrdr.CodeCancelled, "cancelled")
+	if d := tr.ask(ktrdr.WhyResumed); len(d.Create) != 1 || len(d.Resume) != 0 || d.Create[0].Delay != 90*time.Second {
+		t.Errorf("resumed with %+v, want another design that waits", d)
+	}
+}
+
 func TestPlan_SaysThatTheBuiltInDesignerTookOver(t *testing.T) {
 	spec := someSpec(t)
 	spec.AssistantWait = 90

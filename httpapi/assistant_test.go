@@ -67,8 +67,8 @@ func TestAssistant_IsKnownByItsToken(t *testing.T) {
 	}
 }
 
-func (e *fakeEngine) ReserveLook(_ context.Context, l ktrdr.NewLook) (ktrdr.Look, error) {
-	return e.reserve(l)
+func (f *fakeEngine) ReserveLook(_ context.Context, l ktrdr.NewLook) (ktrdr.Look, error) {
+	return f.reserve(l)
 }
 
 // figure is one that must be in no answer.
@@ -95,7 +95,9 @@ func TestSeal_LeavesTheAdjustedPAndNoFigure(t *testing.T) {
 		P: f, Adjusted: adjusted, Sharpe: f, StandardError: f, Needed: f, Return: f, BuyAndHold: f, Returns: []jobs.Point{{Value: figure}},
 	}
 	leaders := []report.Leader{{Trial: ktrdr.Trial{Adjusted: adjusted}, Holdout: &report.Holdout{Sharpe: f, Low: f, High: f, Shrunk: f}}}
-	trial := ktrdr.Trial{Type: ktrdr.Backtesting, Adjusted: adjusted, TrialFigures: ktrdr.TrialFigures{Sharpe: f, NetReturn: f, MaxDrawdown: f}}
+	trial := ktrdr.Trial{
+		Type: ktrdr.Backtesting, Adjusted: adjusted, TrialFigures: ktrdr.TrialFigures{Sharpe: f, NetReturn: f, MaxDrawdown: f},
+	}
 	for name, answer := range map[string]any{
 		"operation": &ktrdr.Operation{
 			ID: "op_x", Type: ktrdr.AgentConfirm, Result: result, State: result, Progress: ktrdr.Progress{Context: result},

@@ -80,10 +80,9 @@ func (s *Spec) designer() string {
 
 // awaitAssistant lets no agent claim a design that an assistant may still give.
 func (r *research) awaitAssistant(d ktrdr.Decision) ktrdr.Decision {
-	if r.spec.AssistantWait > 0 {
-		for i := range d.Create {
-			d.Create[i].Delay = time.Duration(r.spec.AssistantWait * float64(time.Second))
-		}
+	if r.spec.AssistantWait > 0 && len(d.Create) > 0 {
+		d.Create[0].Delay = time.Duration(r.spec.AssistantWait * float64(time.Second))
+		d.Progress.CurrentStep = "waiting for a strategy of an assistant"
 	}
 	return d
 }

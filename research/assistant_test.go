@@ -18,6 +18,9 @@ func TestPlan_LetsNoAgentClaimWhatAnAssistantDesigns(t *testing.T) {
 	if len(d.Create) != 1 || d.Create[0].Type != ktrdr.AgentDesign || d.Create[0].Delay != 90*time.Second {
 		t.Fatalf("begins with %+v, want a design that waits", d.Create)
 	}
+	if !strings.Contains(d.Progress.CurrentStep, "assistant") {
+		t.Errorf("its progress says %q", d.Progress.CurrentStep)
+	}
 	tr.die(ktrdr.Failed, ktrdr.CodeBackendRestart, "the backend died")
 	if d := tr.ask(ktrdr.WhyChild); len(d.Create) != 1 || d.Create[0].Delay != 0 {
 		t.Errorf("after the deadline it is restarted as %+v, want without a wait", d.Create)

@@ -129,6 +129,9 @@ func (a *app) research(ctx context.Context, c *client.Client, f researchFlags) e
 	if !f.Until.IsZero() && !a.json {
 		fmt.Fprintf(a.err, "Researching until %s, in %s.\n", f.Until.Format("Mon 2006-01-02 15:04 MST"), term.Brief(time.Until(f.Until)))
 	}
+	if f.Designer != "" && !a.json {
+		fmt.Fprintln(a.err, "Each research waits for a strategy of an AI assistant. `ktrdr help assistant` says how to connect one.")
+	}
 	if !f.follow {
 		return a.print(made, func(w io.Writer) { printTriggered(w, made) })
 	}

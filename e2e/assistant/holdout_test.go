@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"regexp"
@@ -88,7 +89,7 @@ func TestAssistant_SeesNoHoldout(t *testing.T) {
 	l := labtest.New(t, labtest.SQLite, labtest.Calm)
 	l.ServeWith(2)
 	a := overStdio(t, l)
-	for symbol := range seeds {
+	for _, symbol := range slices.Sorted(maps.Keys(seeds)) { // in one order: a run learns from those before it
 		l.Import(prices(symbol))
 		_, handles := a.use("research", map[string]any{
 			"goal": "mean reversion on " + symbol + " 1h", "symbols": []string{symbol}, "count": 4, "seed": 3,

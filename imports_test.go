@@ -107,6 +107,9 @@ var arrows = map[string]rule{
 	"export": { // tables for other programs
 		ours: []string{".", "client", "jobs", "research"}, modules: []string{"github.com/parquet-go/parquet-go"},
 	},
+	"mcp": {ours: []string{ // what AI assistants see, made from the answers of the API
+		".", "api", "client", "docs", "evidence", "indicator", "jobs", "page", "report", "research", "strategy",
+	}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	"client": {ours: []string{".", "api", "dummy", "jobs", "research", "report", "agent", "resilience"}},
 	"httpapi": {ours: []string{
 		".", "api", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience", "strategy",
@@ -145,7 +148,7 @@ var arrows = map[string]rule{
 	"backend": {
 		ours: []string{
 			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "client", "jobs", "library", "compute", "research",
-			"report", "agent", "llm", "resilience", "instrument", "neural", "page",
+			"report", "agent", "llm", "resilience", "instrument", "neural", "page", "api", "mcp",
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
@@ -161,9 +164,9 @@ var arrows = map[string]rule{
 		ours: []string{
 			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "api", "client", "jobs", "library", "research",
 			"report", "resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "docs", "export",
-			"page",
+			"page", "mcp",
 		},
-		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
+		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/modelcontextprotocol/go-sdk"},
 	},
 }
 

@@ -174,4 +174,8 @@ type NewOperation struct {
 	NewRun *NewRun   // of a queued one: the run's row, made with the first of them
 	Trial  *NewTrial // nil: it is no trial; of a retry, the trial of what is retried
 	Look   *NewLook  // nil: it sees no holdout; of a retry, the look of what is retried
+
+	// Delay is how long a child is not claimed after its creation: Answer may end it
+	// before.
+	Delay time.Duration
 }

@@ -135,6 +135,12 @@ type Operations interface {
 	// the same but for their checkpoint.
 	Finish(ctx context.Context, f Finished) (Operation, error)
 
+	// Answer ends a PENDING operation that a client answers instead of a worker, as
+	// COMPLETED with this result: Step's claim and finish in one transaction, which also
+	// advances its open parent. CodeConflict when it is not PENDING, or its run was
+	// cancelled.
+	Answer(ctx context.Context, id OperationID, result json.RawMessage) (Operation, error)
+
 	// Release gives an operation back; it cannot be claimed before its wait, if it
 	// has one, is over. A second Release is CodeStaleEpoch: the caller no longer
 	// holds the operation.
@@ -444,7 +450,13 @@ const (
 	ScopeAdmin  Scope = "admin"
 	ScopeWorker Scope = "worker"
 	ScopeRead   Scope = "read"
+	// ScopeAssistant is for an AI assistant: it may look at the lab and start work, and
+	// never sees a holdout.
+	ScopeAssistant Scope = "assistant"
 )
+
+// Scopes lists them.
+var Scopes = []Scope{ScopeAdmin, ScopeWorker, ScopeRead, ScopeAssistant}
 
 // Token is what is known of an API token. The token itself is shown once.
 type Token struct {

@@ -49,8 +49,11 @@ func (r designRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage,
 		return nil, stopped(ctx, t, err)
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "designing", StepsCompleted: 2, StepsTotal: designSteps, Percentage: 200. / designSteps})
-	d := &research.Design{}
-	if spec.Model != research.Builtin {
+	d, instead := &research.Design{}, spec.Model
+	switch {
+	case spec.AssistantWait > 0: // which is over, or an assistant would have ended this operation
+		instead, d.Instead = research.AnAssistant, "no strategy came in time"
+	case spec.Model != research.Builtin:
 		if d, err = r.ask(ctx, t, spec, brief.Stats, past); err != nil || d.Strategy != "" {
 			return result(d, err)
 		}
@@ -63,8 +66,8 @@ func (r designRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage,
 	d.Tests = asked(p, past.Hypotheses)
 	d.Designer, d.Summary = research.Builtin, fmt.Sprintf("%s, after %d experiments: %s", p.Name, len(past.Experiments), p.Hypothesis)
 	if d.Instead != "" {
-		d.Summary = fmt.Sprintf("%s (designed by the program itself instead of %s: %s)", d.Summary, spec.Model, d.Instead)
-		r.access.missed(ctx, t.Operation, spec.Model, d.Instead)
+		d.Summary = fmt.Sprintf("%s (designed by the program itself instead of %s: %s)", d.Summary, instead, d.Instead)
+		r.access.missed(ctx, t.Operation, instead, d.Instead)
 	}
 	return result(d, nil)
 }

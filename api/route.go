@@ -127,7 +127,7 @@ func (sp *Spec) Changes() bool {
 
 // Admits says whether a token of this scope may call the route.
 func (sp *Spec) Admits(have ktrdr.Scope) bool {
-	return have == ktrdr.ScopeAdmin || slices.Contains(sp.Scopes, have)
+	return have == ktrdr.ScopeAdmin || have == ktrdr.ScopeAssistant && sp.AdmitsAssistants() || slices.Contains(sp.Scopes, have)
 }
 
 // Pattern is the route in http.ServeMux's words.

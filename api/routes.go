@@ -90,8 +90,12 @@ var (
 	Budget         = get[None, research.BudgetStatus]("/agent/budget",
 		"How much may be spent on models today; the built-in designer costs nothing")
 	LanguageModels = get[None, []llm.ModelHealth]("/agent/models", "Language models that may be asked, in their order")
-	Memory         = get[research.MemoryQuery, research.MemoryPage]("/memory", "What researches left: experiments, hypotheses, trials")
-	Experiment     = get[ByID, research.ExperimentRow]("/memory/{id}",
+	Designs        = get[None, []research.WaitingDesign]("/agent/designs",
+		"Researches that wait for a strategy of an AI assistant, oldest first")
+	SubmitDesign = post[research.DesignRequest, research.SubmittedDesign]("/agent/designs/{id}",
+		"Give a research the strategy that it waits for; the same strategy again changes nothing")
+	Memory     = get[research.MemoryQuery, research.MemoryPage]("/memory", "What researches left: experiments, hypotheses, trials")
+	Experiment = get[ByID, research.ExperimentRow]("/memory/{id}",
 		"All that is remembered of one research: figures, strategy, hypotheses, hashes")
 	Conversation = get[ByID, agent.Conversation]("/memory/{id}/conversation", "The messages between a research and models")
 	Leaderboard  = get[report.LeaderboardQuery, report.Leaderboard]("/leaderboard",

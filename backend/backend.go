@@ -23,6 +23,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/compute"
@@ -30,6 +31,7 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/tracing"
 	"github.com/ktrdr/ktrdr/library"
+	"github.com/ktrdr/ktrdr/mcp"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/page"
 	"github.com/ktrdr/ktrdr/research"
@@ -288,7 +290,7 @@ func (b *Backend) makeServer(context.Context) (err error) {
 		return err
 	}
 	cfg := httpapi.Config{
-		Pages:  b.makePages,
+		Pages: b.makePages, Assistants: b.makeAssistants,
 		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
 		Types: Types(), Settings: b.cfg.Effective, MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.models, b.models.decisions, b.models.spent},
@@ -317,6 +319,19 @@ func (b *Backend) makePages(transport http.RoundTripper) (httpapi.Pages, error) 
 		cfg.Sessions = nil
 	}
 	return page.New(cfg)
+}
+
+// makeAssistants makes what AI assistants use. It is a client of the API that sees no
+// holdout, whatever token it acts as.
+func (b *Backend) makeAssistants(transport http.RoundTripper) (httpapi.Assistants, error) {
+	lab, err := client.New("http://localhost", "", client.Options{Version: b.Version, Transport: transport, Assistant: api.AssistantSealed})
+	if err != nil {
+		return httpapi.Assistants{}, err
+	}
+	return httpapi.Assistants{
+		Protocol: mcp.New(mcp.Config{Lab: lab, Version: b.Version}).Handler(), MaxBody: mcp.MaxRequest,
+		Texts: map[string]string{"/llms.txt": mcp.Index, "/SKILL.md": mcp.Skill},
+	}, nil
 }
 
 func (b *Backend) readStatements() prometheus.Collector {

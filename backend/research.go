@@ -26,7 +26,7 @@ func (c Config) inject() func(ktrdr.Operation) string {
 func (b *Backend) researchDesk() (_ httpapi.Research, err error) {
 	limit := research.Limit(b.cfg.MaxResearches)
 	b.research, err = research.NewDesk(research.DeskConfig{
-		Library: b.library, Blobs: b.blobs, Memory: b.engine, Operations: b.engine, History: b.engine, Markets: b.markets,
+		Library: b.library, Blobs: b.blobs, Memory: b.engine, Operations: b.engine, Designs: b.engine, History: b.engine, Markets: b.markets,
 		Strategy:    b.desk.StrategyText,
 		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates, Models: b.cfg.Models.Chain, DefaultModel: b.cfg.Models.Default,
 		Budget: b.budget, Costs: b.cfg.Costs, Instruments: b.instruments, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,

@@ -41,6 +41,10 @@ type Options struct {
 	Timeout time.Duration // of an ordinary call; 0 means 30 s
 	Version string        // sent as User-Agent
 
+	// Assistant says that an AI assistant makes the requests: the server shows it no
+	// holdout.
+	Assistant api.Assistant
+
 	// Transport sends the requests instead of a connection: that of a server in
 	// the same process.
 	Transport http.RoundTripper
@@ -53,6 +57,8 @@ type Client struct {
 	agent   string
 	timeout time.Duration
 	http    *http.Client
+
+	assistant api.Assistant
 }
 
 // New makes a client of the server at base. It connects with the first call.
@@ -71,6 +77,8 @@ func New(base string, token ktrdr.Secret, o Options) (*Client, error) {
 		token:   token,
 		agent:   strings.TrimSuffix("ktrdr/"+o.Version, "/"),
 		timeout: cmp.Or(o.Timeout, 30*time.Second),
+
+		assistant: o.Assistant,
 		http: &http.Client{
 			Transport: o.Transport,
 			// A redirect would carry the token to wherever it points.
@@ -164,6 +172,9 @@ func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
 	}
 	req.Header.Set("User-Agent", c.agent)
 	tracing.Inject(ctx, req.Header)
+	if c.assistant != "" {
+		req.Header.Set(api.HeaderAssistant, string(c.assistant))
+	}
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.away(ctx, err)

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,6 +55,7 @@ type stored interface {
 	ktrdr.Sessions
 
 	Paused(ctx context.Context) (bool, error)
+	Answer(ctx context.Context, id ktrdr.OperationID, result json.RawMessage) (ktrdr.Operation, error)
 	SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, restored bool) (ktrdr.Operation, error)
 	Cancel(ctx context.Context, id ktrdr.OperationID, reason string) (ktrdr.Operation, []ktrdr.OperationID, error)
 	QueueCounts(ctx context.Context) ([]ktrdr.QueueCount, error)

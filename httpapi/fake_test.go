@@ -58,6 +58,7 @@ type fakeEngine struct {
 	cancelRun  func(id, by, reason string) (ktrdr.Run, error)
 	looks      func(ktrdr.LookQuery) (ktrdr.LookPage, error)
 	lookOf     func(ktrdr.OperationID) (ktrdr.Look, error)
+	reserve    func(ktrdr.NewLook) (ktrdr.Look, error)
 	trials     func(ktrdr.TrialQuery) (ktrdr.TrialPage, error)
 
 	mu        sync.Mutex

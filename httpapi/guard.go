@@ -46,12 +46,16 @@ func (s *Server) guard(c *call) error {
 		return ktrdr.Errorf(ktrdr.CodeForbidden, "a token of scope %s may not do this; use one of scope %s", c.token.Scope,
 			text.List(scopeNames(c.spec), "or"))
 	}
-	return nil
+	return c.admitAssistant()
 }
 
 // scopeNames are the scopes that may call a route.
 func scopeNames(sp *api.Spec) []string {
-	return text.Strings(append([]ktrdr.Scope{ktrdr.ScopeAdmin}, sp.Scopes...))
+	names := text.Strings(append([]ktrdr.Scope{ktrdr.ScopeAdmin}, sp.Scopes...))
+	if sp.AdmitsAssistants() {
+		names = append(names, string(ktrdr.ScopeAssistant))
+	}
+	return names
 }
 
 // setSecurityHeaders keeps answers out of caches, frames and other sites'

@@ -181,7 +181,7 @@ func knownSchemas(types ktrdr.Types) map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[ktrdr.OperationID](): {Type: "string", Pattern: "^op_[0-9a-z_]+$"},
 		reflect.TypeFor[ktrdr.Status]():      enum(ktrdr.Statuses...),
 		reflect.TypeFor[ktrdr.Type]():        enum(types.Names()...),
-		reflect.TypeFor[ktrdr.Scope]():       enum(ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead),
+		reflect.TypeFor[ktrdr.Scope]():       enum(ktrdr.Scopes...),
 		reflect.TypeFor[ktrdr.CheckpointType](): enum(ktrdr.CheckpointPeriodic, ktrdr.CheckpointPhase, ktrdr.CheckpointCancellation,
 			ktrdr.CheckpointFailure, ktrdr.CheckpointShutdown, ktrdr.CheckpointFinal),
 		reflect.TypeFor[ktrdr.Class]():    enum(ktrdr.Transient, ktrdr.Permanent, ktrdr.BadInput, ktrdr.System),

@@ -74,6 +74,8 @@ type Runs interface {
 	Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error)
 	LookOf(ctx context.Context, op ktrdr.OperationID) (ktrdr.Look, error)
 	Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage, error)
+	// ReserveLook counts a look that no operation makes.
+	ReserveLook(ctx context.Context, l ktrdr.NewLook) (ktrdr.Look, error)
 }
 
 // Checkpoints is what operations left behind.
@@ -161,6 +163,10 @@ type Research interface {
 	// Start creates a run of researches. Under a key a repeated request
 	// completes what an interrupted one began.
 	Start(ctx context.Context, r research.Request, key ktrdr.IdempotencyKey) (research.Triggered, error)
+	// WaitingDesigns lists researches that wait for a strategy of an assistant.
+	WaitingDesigns(ctx context.Context) ([]research.WaitingDesign, error)
+	// SubmitDesign gives one of them its strategy.
+	SubmitDesign(ctx context.Context, r research.DesignRequest) (research.SubmittedDesign, error)
 	// Status lists that number of waiting researches at most.
 	Status(ctx context.Context, waiting int) (research.Status, error)
 	Budget(ctx context.Context) (research.BudgetStatus, error)

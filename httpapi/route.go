@@ -60,7 +60,15 @@ func (r *jsonRow[In, Out]) serve(s *Server, c *call) error {
 	if err := c.decode(&in, r.body, r.precheck); err != nil {
 		return err
 	}
+	if c.assistant != "" {
+		if err := s.checkAssistant(c, in); err != nil {
+			return err
+		}
+	}
 	out, err := r.do(s, c, in)
+	if err == nil && c.assistant != "" {
+		err = s.seal(c, &out)
+	}
 	if err != nil {
 		return err
 	}
@@ -135,6 +143,8 @@ type call struct {
 	query  url.Values
 	body   []byte // as it came, once decode has read it
 	read   bool   // all of the body was read
+
+	assistant api.Assistant // makes the call; empty: a person or a program does
 
 	buffer *bytes.Buffer // holds the body
 

@@ -51,6 +51,8 @@ var routes = map[string]string{
 	"POST /api/v1/breakers/{name}/reset":   adminTokens,
 	"GET /api/v1/agent/status":             readTokens,
 	"DELETE /api/v1/agent/cancel/{id}":     adminTokens,
+	"GET /api/v1/agent/designs":            readTokens,
+	"POST /api/v1/agent/designs/{id}":      adminTokens,
 	"GET /api/v1/memory/{id}":              readTokens,
 	"GET /api/v1/memory/{id}/conversation": readTokens,
 	"GET /api/v1/agent/budget":             readTokens,

@@ -39,6 +39,10 @@ type Config struct {
 	// transport reaches the API of this server: see Server.RoundTrip.
 	Pages func(http.RoundTripper) (Pages, error)
 
+	// Assistants makes what answers AI assistants; nil: nothing does. The transport is
+	// that of Pages.
+	Assistants func(http.RoundTripper) (Assistants, error)
+
 	Auth  bool        // ask for tokens; false is for loopback only, which the caller checks
 	Hosts []string    // names we answer to besides loopback's, with a port or without
 	TLS   *tls.Config // nil serves plain HTTP
@@ -57,6 +61,7 @@ type Server struct {
 	research   Research
 	resilience Resilience
 	pages      Pages
+	assistants Assistants
 	log        *slog.Logger
 	auth       bool
 	hosts      map[string]bool
@@ -102,10 +107,15 @@ func New(c Config) (*Server, error) {
 	rows := table()
 	s.bind(rows)
 	s.document = sync.OnceValues(func() ([]byte, error) { return openAPI(rows, s.types) })
+	var err error
 	if c.Pages != nil {
-		var err error
 		if s.pages, err = c.Pages(s); err != nil {
 			return nil, fmt.Errorf("pages: %w", err)
+		}
+	}
+	if c.Assistants != nil {
+		if s.assistants, err = c.Assistants(s); err != nil {
+			return nil, fmt.Errorf("assistants: %w", err)
 		}
 	}
 	return s, nil
@@ -145,11 +155,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer s.limiter.end(p)
 	}
 
-	if s.pages != nil && isPage(r.URL.Path) {
-		s.servePage(c) //nolint:contextcheck // the call holds the request with its context
-		return
+	switch path := r.URL.Path; {
+	case s.isForAssistants(path):
+		s.serveAssistant(c) //nolint:contextcheck // the call holds the request with its context
+	case s.pages != nil && isPage(path):
+		s.servePage(c) //nolint:contextcheck // the same
+	default:
+		s.serveAPI(c) //nolint:contextcheck // the same
 	}
-	s.serveAPI(c) //nolint:contextcheck // the same
 }
 
 // serveAPI leads a request through the guard to its row.

@@ -62,6 +62,8 @@ func table() []row {
 		on(api.CancelResearch, (*Server).cancelResearch),
 		ask(api.Budget, toResearch, Research.Budget),
 		on(api.LanguageModels, func(s *Server, _ *call, _ api.None) ([]llm.ModelHealth, error) { return s.resilience.Models(), nil }),
+		ask(api.Designs, toResearch, Research.WaitingDesigns),
+		forward(api.SubmitDesign, toResearch, Research.SubmitDesign),
 		on(api.Memory, (*Server).memory),
 		byID(api.Experiment, toResearch, Research.Experiment),
 		byID(api.Conversation, toResearch, Research.Conversation),

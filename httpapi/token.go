@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -123,9 +124,9 @@ func (s *Server) createToken(c *call, in api.NewTokenRequest) (api.NewTokenReply
 	switch {
 	case in.Name == "" || len(in.Name) > 128:
 		return api.NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token's name has 1 to 128 characters, so that you know later whose it is")
-	case in.Scope != ktrdr.ScopeAdmin && in.Scope != ktrdr.ScopeWorker && in.Scope != ktrdr.ScopeRead:
+	case !slices.Contains(ktrdr.Scopes, in.Scope):
 		return api.NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token has no scope %.40q; %s", string(in.Scope),
-			text.Choices(string(in.Scope), []ktrdr.Scope{ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead}))
+			text.Choices(string(in.Scope), ktrdr.Scopes))
 	}
 	secret, token := NewToken(in.Name, in.Scope)
 	if err := s.engine.AddToken(c.Context(), token); err != nil {

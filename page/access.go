@@ -68,6 +68,7 @@ func (p *Pages) readTokens(ctx context.Context) (tokensView, error) {
 		Scopes: []option{
 			{Value: string(ktrdr.ScopeRead), Name: "read: look at everything, change nothing", Chosen: true},
 			{Value: string(ktrdr.ScopeWorker), Name: "worker: run operations on another machine"},
+			{Value: string(ktrdr.ScopeAssistant), Name: "assistant: look and start work, without holdouts"},
 			{Value: string(ktrdr.ScopeAdmin), Name: "admin: everything"},
 		},
 	}

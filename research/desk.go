@@ -56,6 +56,7 @@ type DeskConfig struct {
 	Markets Markets
 
 	Operations Operations // creates the researches
+	Designs    Designs    // those that wait for an assistant; nil: no assistant designs
 	History    History    // what estimates are made from; nil: none are made
 
 	Limit func([]ktrdr.Worker) int // how many researches may be active; nil means 1
@@ -127,6 +128,11 @@ type Request struct {
 	Timeframes    []string  `json:"timeframes,omitempty"` // decisions are made at the shortest; designs may also read the others
 	// cost floors of this run in basis points: SYMBOL=COMMISSION/SLIPPAGE/SPREAD, comma separated; * is every other symbol
 	Costs string `json:"costs,omitempty"`
+	// assistant: an AI assistant gives the strategies, by the Model Context Protocol; empty: the model designs
+	Designer string `json:"designer,omitempty"`
+	// with designer assistant: how long a research waits for a strategy before the built-in designer takes over; absent means 30 minutes
+	DesignWait float64 `json:"design_wait_seconds,omitempty" zero:"refused"`
+
 	// check everything and create nothing: the answer has a preview instead of operations
 	DryRun bool `json:"dry_run,omitempty"`
 
@@ -196,7 +202,8 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 	}
 	spec := Spec{
 		Brief: c.Brief, Understanding: plan.brief, Strategy: plan.text, Model: c.Model, TriggerReason: clip(c.TriggerReason, maxText),
-		BypassGates: c.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched,
+		BypassGates: c.BypassGates, AssistantWait: c.assistantWait(), KernelClass: d.cfg.KernelClass,
+		Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched,
 		Sealed:      parts.sealed,
 		HoldoutFrom: parts.from, Markets: parts.markets,
 		Costs: dearest(c.costs), SymbolCosts: c.costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{c.budget},
@@ -277,7 +284,7 @@ func (t Request) check() error {
 	case len(t.Run) > 64 || strings.ContainsAny(t.Run, "/ \n") || ktrdr.CleanText(t.Run) != t.Run:
 		return wrong("run %.40q is no name: at most 64 bytes, without blanks and slashes", t.Run)
 	}
-	return nil
+	return t.checkDesigner()
 }
 
 // budget is what a research may spend. What needs no model costs nothing.

@@ -63,6 +63,9 @@ func (r *research) unfinished(child *ktrdr.Operation, why ktrdr.Why) (ktrdr.Deci
 	switch {
 	case !child.Status.Terminal():
 		return ktrdr.Decision{}, nil // it waits for it
+	case why == ktrdr.WhyResumed && child.Type == ktrdr.AgentDesign && r.spec.AssistantWait > 0: // it waits for the assistant again
+		d, err := r.beginWith(child.Type, child.Spec)
+		return r.awaitAssistant(d), err
 	case why == ktrdr.WhyResumed:
 		r.state.enter(child.Type, child.ID)
 		state, err := encode(r.state)
@@ -147,7 +150,7 @@ func (r *research) assessed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	if err := r.charge(&result, e.run); err != nil {
 		return ktrdr.Decision{}, err
 	}
-	result.credit(r.spec.Model, e.design, &verdict)
+	result.credit(&r.spec, e.design, &verdict)
 	refused := r.state.refusal()
 	switch {
 	case refused != nil:

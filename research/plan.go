@@ -98,11 +98,12 @@ func (r *research) attempts(t ktrdr.Type) (n int) {
 // first begins a research: with its design, unless it came with a strategy.
 func (r *research) first() (ktrdr.Decision, error) {
 	if r.spec.Strategy == "" {
-		return r.begin(ktrdr.AgentDesign, DesignSpec{
+		d, err := r.begin(ktrdr.AgentDesign, DesignSpec{
 			Brief: r.spec.Brief, Understanding: r.spec.Understanding, Model: r.spec.Model, Seed: r.spec.Seed,
 			RunPosition: r.spec.RunPosition, Horizon: r.spec.Horizon, Bars: r.spec.Bars, Sealed: begin(r.spec.Sealed), Costs: r.spec.Costs,
-			Budget: r.spec.Budget,
+			Budget: r.spec.Budget, AssistantWait: r.spec.AssistantWait,
 		})
+		return r.awaitAssistant(d), err
 	}
 	s, err := readStrategy(r.spec.Strategy, "given")
 	if err != nil {

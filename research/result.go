@@ -53,9 +53,9 @@ type Result struct {
 
 // credit says who designed and who assessed. The summary says so if the built-in
 // designer did it in place of the model that was asked for.
-func (r *Result) credit(asked string, d *Design, a *Assessment) {
+func (r *Result) credit(s *Spec, d *Design, a *Assessment) {
 	r.Assessor = a.Assessor
-	instead := func(did, why string) {
+	instead := func(did, asked, why string) {
 		if why != "" {
 			said := fmt.Sprintf("%s by the program itself instead of %s: %s.", did, asked, strings.TrimSuffix(why, "."))
 			r.Instead = append(r.Instead, clip(said, maxLine))
@@ -63,9 +63,9 @@ func (r *Result) credit(asked string, d *Design, a *Assessment) {
 	}
 	if d != nil {
 		r.Designer = d.Designer
-		instead("Designed", d.Instead)
+		instead("Designed", s.designer(), d.Instead)
 	}
-	instead("Assessed", a.Instead)
+	instead("Assessed", s.Model, a.Instead)
 	r.Summary = strings.Join(append([]string{r.Summary}, r.Instead...), " ")
 }
 

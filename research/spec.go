@@ -38,6 +38,7 @@ type Spec struct {
 	Model         string         `json:"model"`                   // that designs and assesses
 	TriggerReason string         `json:"trigger_reason"`
 	BypassGates   bool           `json:"bypass_gates"`
+	AssistantWait float64        `json:"assistant_wait_seconds,omitempty"` // how long it waits for a strategy; 0: no assistant designs
 
 	Seed        uint64 `json:"seed"`
 	RunSeed     uint64 `json:"run_seed"` // that the seeds of a run are made from
@@ -104,6 +105,8 @@ type DesignSpec struct {
 	Sealed  time.Time        `json:"sealed_from,omitzero"` // where the holdout begins
 	Costs   instrument.Costs `json:"costs"`
 	Budget  Budget           `json:"budget"`
+
+	AssistantWait float64 `json:"assistant_wait_seconds,omitempty"` // see Spec
 }
 
 // View is what the design may know of others.

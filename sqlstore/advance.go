@@ -265,6 +265,8 @@ func phaseOf(p operationRow, d ktrdr.Decision) ktrdr.NewCheckpoint {
 	return c
 }
 
+const delayChild query = `UPDATE operations SET not_before = {now} + CAST($2 AS BIGINT) WHERE id = $1 AND status = 'PENDING'`
+
 // createChild adds a child to p; errTaken. One with a plan of its own runs at once.
 func (s *Store) createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
 	n.Parent = p.ID
@@ -279,6 +281,9 @@ func (s *Store) createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.
 	}
 	if err == nil && n.HasPlan {
 		t.later(ctx, claimParent, id)
+	}
+	if err == nil && n.Delay > 0 {
+		t.later(ctx, delayChild, id, n.Delay.Microseconds())
 	}
 	return id, err
 }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -18,10 +19,8 @@ const (
 // AddToken implements ktrdr.Store. CodeConflict when the id or the hash is
 // there already.
 func (s *Store) AddToken(ctx context.Context, k ktrdr.Token) error {
-	switch k.Scope {
-	case ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead:
-	default:
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a scope; the scopes are admin, worker and read", clip(string(k.Scope)))
+	if !slices.Contains(ktrdr.Scopes, k.Scope) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a scope; the scopes are admin, worker, read and assistant", clip(string(k.Scope)))
 	}
 	if k.ID == "" || !storable(k.ID, 255) || !storable(k.Name, 255) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a token needs an id, and neither it nor the name may be over 255 bytes of text")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -30,6 +31,8 @@ type treeSpec struct {
 	Named    bool      `json:"named,omitempty"`    // children's ids follow from their parent's
 	Noted    string    `json:"noted,omitempty"`    // the key under which its beginning and its end are noted
 	Saying   string    `json:"saying,omitempty"`   // the data of these notes
+
+	Delay time.Duration `json:"delay,omitempty"` // before children are claimed
 
 	// What it completes with: see ktrdr.Finished.
 	Rung   string          `json:"rung,omitempty"`
@@ -122,7 +125,7 @@ func (spec treeSpec) next(parent ktrdr.Operation, made int) []ktrdr.NewOperation
 	var all []ktrdr.NewOperation
 	for i := made + 1; i <= last; i++ {
 		child := ktrdr.NewOperation{
-			Type: ktrdr.Dummy, Ordinal: i, Priority: parent.Priority, BackendLocal: spec.Local,
+			Type: ktrdr.Dummy, Ordinal: i, Priority: parent.Priority, BackendLocal: spec.Local, Delay: spec.Delay,
 			Spec: json.RawMessage(fmt.Sprintf(`{"child":%d}`, i)),
 		}
 		if spec.Design {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"time"
@@ -48,6 +49,38 @@ var waits = map[string]func(*lab){
 		l.claimsInOrder(second.ID)
 		if op := l.op(first.ID); op.NotBefore.IsZero() || op.Attempts != 1 {
 			l.Errorf("the one that waits: %+v", op)
+		}
+	},
+
+	"AnAnswerEndsAnOperationThatWaitsAndAdvancesItsParent": func(l *lab) {
+		parent := l.plant(treeSpec{Children: 1, Delay: time.Hour})
+		child := l.children(parent.ID)[0]
+		if wait := child.NotBefore.Sub(child.CreatedAt); wait < time.Hour || wait > time.Hour+time.Minute {
+			l.Errorf("created at %v and not to be claimed before %v, want an hour between", child.CreatedAt, child.NotBefore)
+		}
+		if task := l.try("w"); task != nil {
+			l.Errorf("%s was claimed before its time", task.Operation)
+		}
+		result := json.RawMessage(`{"answer":1}`)
+		op, err := l.Answer(l.ctx(), child.ID, result)
+		l.must(err)
+		if op.Status != ktrdr.Completed || op.Epoch != 1 || string(op.Result) != string(result) || op.Worker != "" {
+			l.Errorf("answered: %+v", op)
+		}
+		if _, err := l.Answer(l.ctx(), child.ID, result); ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+			l.Errorf("answered twice: %v", err)
+		}
+		l.is(parent.ID, ktrdr.Completed)
+	},
+
+	"AnAnswerIsRefusedWhereAWorkerIsAtWork": func(l *lab) {
+		task := l.running()
+		if _, err := l.Answer(l.ctx(), task.Operation, nil); ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+			l.Errorf("answered: %v", err)
+		}
+		l.is(task.Operation, ktrdr.Running)
+		if _, err := l.Answer(l.ctx(), "op_none_20260101_000000_abcdef01", nil); ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+			l.Errorf("an operation that is not there: %v", err)
 		}
 	},
 

@@ -72,7 +72,7 @@ func (a *app) connect() (*client.Client, error) {
 
 func (a *app) clientFor(u *url.URL, token ktrdr.Secret) (*client.Client, error) {
 	ca := cmp.Or(a.ca, a.getenv("KTRDR_CA"))
-	c, err := client.New(u.String(), token, client.Options{CAFile: ca, Version: ourVersion()})
+	c, err := client.New(u.String(), token, client.Options{CAFile: ca, Version: ourVersion(), Assistant: a.assistant})
 	if err != nil {
 		named := backend.UserFile{What: "certificate file", Name: ca, Next: "name another with --ca or KTRDR_CA, or leave it out"}
 		return nil, usagef("%w", named.Trouble(err))

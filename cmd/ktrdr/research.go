@@ -46,6 +46,7 @@ type researchFlags struct {
 	ignore bool   // start although no word of the goal is understood
 	seed   uint64
 	until  string
+	wait   time.Duration // for an assistant
 	startFlags
 }
 
@@ -62,7 +63,7 @@ func newResearch(a *app) *cobra.Command {
 		if len(args) == 1 {
 			f.Brief = args[0]
 		}
-		f.RefuseUnknown = !f.ignore
+		f.RefuseUnknown, f.DesignWait = !f.ignore, f.wait.Seconds()
 		if cmd.Flags().Changed("seed") {
 			f.Seed = &f.seed
 		}
@@ -81,6 +82,9 @@ func newResearch(a *app) *cobra.Command {
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, goal, bars and memory give the same results (default: made from the id of the run)")
 	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
 	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default: KTRDR_MODEL of the backend, else builtin)")
+	flags.StringVar(&f.Designer, "designer", "", "`DESIGNER` of the strategies: assistant waits for an AI assistant, connected by ktrdr mcp")
+	flags.DurationVar(&f.wait, "design-wait", 0,
+		"how long a research waits for an assistant before the built-in designer takes over (default 30m)")
 	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue although a gate rejects the strategy")
 	flags.BoolVar(&f.ignore, "ignore-unknown", false, "start even if nothing in the goal is understood")
 	flags.BoolVar(&f.DryRun, "dry-run", false, "start nothing; print what is understood, how many trials it adds and how long it takes")
@@ -124,6 +128,9 @@ func (a *app) research(ctx context.Context, c *client.Client, f researchFlags) e
 	}
 	if !f.Until.IsZero() && !a.json {
 		fmt.Fprintf(a.err, "Researching until %s, in %s.\n", f.Until.Format("Mon 2006-01-02 15:04 MST"), term.Brief(time.Until(f.Until)))
+	}
+	if f.Designer != "" && !a.json {
+		fmt.Fprintln(a.err, "Each research waits for a strategy of an AI assistant. `ktrdr help assistant` says how to connect one.")
 	}
 	if !f.follow {
 		return a.print(made, func(w io.Writer) { printTriggered(w, made) })

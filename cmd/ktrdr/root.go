@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
@@ -33,6 +34,8 @@ type app struct {
 	token   string
 	ca      string
 	data    string
+
+	assistant api.Assistant // that the command is for; empty: a person or a program
 }
 
 const rootHelp = `ktrdr is a research lab for trading strategies. It designs, trains, backtests and
@@ -86,7 +89,7 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newServe(a), newWorker(a), newChild(a), newDemo(a), newDummy(a),
 		newResearch(a), newRuns(a), newMemory(a), newLeaderboard(a), newCompare(a), newReport(a),
-		newTrain(a), newBacktest(a), newPredict(a), newModels(a), newResults(a),
+		newTrain(a), newBacktest(a), newPredict(a), newModels(a), newResults(a), newMCP(a),
 		newOps(a), newStatus(a), newFollow(a), newTop(a), newCancel(a), newResume(a), newRetry(a), newPin(a), newUnpin(a),
 		newBreakers(a), newDegradation(a), newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
 		newData(a), newValidate(a), newStrategies(a), newInstruments(a), newIndicators(a), newCheck(a),

@@ -25,7 +25,7 @@ func newTokenCreate(a *app) *cobra.Command {
 		Use: "create NAME", Short: "Make a token; it is shown once",
 		Args: exactly(1, "one NAME, to know the token by"),
 		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-			if scopes := []string{string(ktrdr.ScopeAdmin), string(ktrdr.ScopeWorker), string(ktrdr.ScopeRead)}; !slices.Contains(scopes, scope) {
+			if scopes := names(ktrdr.Scopes); !slices.Contains(scopes, scope) {
 				return noneSuch("--scope", scope, scopes)
 			}
 			secret, made, err := c.CreateToken(ctx, args[0], ktrdr.Scope(scope))
@@ -35,7 +35,7 @@ func newTokenCreate(a *app) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().StringVar(&scope, "scope", string(ktrdr.ScopeWorker), "admin, worker or read")
+	cmd.Flags().StringVar(&scope, "scope", string(ktrdr.ScopeWorker), "admin, worker, read or assistant")
 	return cmd
 }
 

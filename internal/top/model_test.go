@@ -154,7 +154,8 @@ func TestModel_SaysWhenTheServerIsAwayAndRecovers(t *testing.T) {
 
 func TestOperationsContent_ActiveFirstAndWhatAResearchCameTo(t *testing.T) {
 	c := operationsContent([]ktrdr.Operation{
-		{ID: "op_x_a", Status: ktrdr.Completed, Rung: ktrdr.RungRejected}, {ID: "op_x_b", Status: ktrdr.Failed, ErrorMessage: "no bars"},
+		{ID: "op_x_a", Status: ktrdr.Completed, Rung: ktrdr.RungRejected},
+		{ID: "op_x_b", Status: ktrdr.Failed, ErrorMessage: "no bars"},
 		{ID: "op_x_c", Status: ktrdr.Running, Phase: "TRAINING"},
 	})
 	for i, want := range [][2]string{{"op_x_c", "TRAINING"}, {"op_x_a", "gate rejected"}, {"op_x_b", "no bars"}} {

@@ -127,6 +127,10 @@ func TestFollow_AnOperationOnATerminal(t *testing.T) {
 			said.add("60 columns", x.Shows("12s left", "… "))
 			x.Resize(columns, 12)
 			x.Shows("agent_research 00000001")
+			x.Type("letters") // which the terminal shows below the rows until they are redrawn
+			labtest.Eventually(t, 30*time.Second, "the rows to be redrawn", func() bool {
+				return strings.Contains(x.Raw(), "letters") && !strings.Contains(x.Text(), "letters")
+			})
 			x.Type(labtest.CtrlC)
 			if code := x.Ended(30 * time.Second); code != exitInterrupted {
 				t.Errorf("exit code %d, want %d", code, exitInterrupted)

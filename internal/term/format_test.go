@@ -31,7 +31,7 @@ func TestScreen_RedrawsInPlace(t *testing.T) {
 	s.Draw([]string{"three"})
 	s.Above("an event")
 	s.Draw([]string{"four"})
-	want := "one\ntwo\n" + "\x1b[2A\x1b[J" + "three\n" + "\x1b[1A\x1b[J" + "an event\n" + "four\n"
+	want := "one\ntwo\n" + "\r\x1b[2A\x1b[J" + "three\n" + "\r\x1b[1A\x1b[J" + "an event\n" + "four\n"
 	if got := b.String(); got != want {
 		t.Errorf("drawn %q, want %q", got, want)
 	}

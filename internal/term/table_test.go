@@ -76,7 +76,7 @@ func TestScreen_FollowsTheSizeOfTheTerminal(t *testing.T) {
 	b.Reset()
 	columns, rows = 6, 24
 	s.Draw([]string{"active one"})
-	if got, want := b.String(), "\x1b[7A\x1b[Jacti…\n"; got != want {
+	if got, want := b.String(), "\r\x1b[7A\x1b[Jacti…\n"; got != want {
 		t.Errorf("drawn %q, want %q: three lines of 10, 10 and 14 take 2, 2 and 3 rows of 6", got, want)
 	}
 }

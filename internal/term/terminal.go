@@ -146,13 +146,14 @@ func (s *Screen) Above(line string) {
 }
 
 // wipe removes the block. A terminal that became narrower since has wrapped its
-// lines, so that they take more rows than they were.
+// lines, so that they take more rows than they were. What a person typed has moved
+// the cursor from the first column.
 func (s *Screen) wipe(b *strings.Builder, columns, rows int) {
 	up := 0
 	for _, n := range s.drawn {
 		up += max(1, (n+columns-1)/columns)
 	}
 	if up = min(up, rows-1); up > 0 {
-		fmt.Fprintf(b, "\x1b[%dA\x1b[J", up)
+		fmt.Fprintf(b, "\r\x1b[%dA\x1b[J", up)
 	}
 }

@@ -152,6 +152,19 @@ func TestModel_SaysWhenTheServerIsAwayAndRecovers(t *testing.T) {
 	a.has(t, "there is no such run")
 }
 
+func TestOperationsContent_ActiveFirstAndWhatAResearchCameTo(t *testing.T) {
+	c := operationsContent([]ktrdr.Operation{
+		{ID: "op_x_a", Status: ktrdr.Completed, Rung: ktrdr.RungRejected},
+		{ID: "op_x_b", Status: ktrdr.Failed, ErrorMessage: "no bars"},
+		{ID: "op_x_c", Status: ktrdr.Running, Phase: "TRAINING"},
+	})
+	for i, want := range [][2]string{{"op_x_c", "TRAINING"}, {"op_x_a", "gate rejected"}, {"op_x_b", "no bars"}} {
+		if r := c.rows[i]; r.opens.id != want[0] || r.cells[len(r.cells)-1] != want[1] {
+			t.Errorf("row %d is %v, want %v", i, r, want)
+		}
+	}
+}
+
 // An answer that comes after its place was left changes nothing.
 func TestModel_DropsAnswersOfOtherPlaces(t *testing.T) {
 	a := start()

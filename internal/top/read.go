@@ -249,7 +249,8 @@ func operationsContent(ops []ktrdr.Operation) content {
 	slices.SortStableFunc(list, func(a, b ktrdr.Operation) int { return cmp.Compare(ended(a), ended(b)) })
 	for _, op := range list {
 		c.rows = append(c.rows, rowOf(target{oneOperation, string(op.ID)}, view.Short(op), string(op.Status),
-			fmt.Sprintf("%.0f%%", view.Percent(op)), term.Ago(op.CreatedAt), view.Note(op)))
+			fmt.Sprintf("%.0f%%", view.Percent(op)), term.Ago(op.CreatedAt),
+			cmp.Or(view.Note(op), strings.ReplaceAll(op.Rung, "_", " "))))
 	}
 	return c
 }

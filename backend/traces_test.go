@@ -56,7 +56,8 @@ func (f *fakeTraces) Operation(_ context.Context, id ktrdr.OperationID) (ktrdr.O
 }
 
 func (f *fakeTraces) happened(kind ktrdr.EventKind, op ktrdr.OperationID, ago time.Duration) {
-	f.events = append(f.events, ktrdr.Event{Cursor: ktrdr.Cursor{ID: int64(len(f.events) + 1)}, Kind: kind, Operation: op, At: time.Now().Add(-ago)})
+	at := ktrdr.Cursor{ID: int64(len(f.events) + 1)}
+	f.events = append(f.events, ktrdr.Event{Cursor: at, Kind: kind, Operation: op, At: time.Now().Add(-ago)})
 }
 
 // exporter keeps what is sent while the collector takes it.

@@ -82,7 +82,8 @@ func TestTrace_LeadsFromTheRequestToTheWorkerThroughAKilledBackend(t *testing.T)
 				t.Errorf("the span of the %s: %+v, want below %s", phase, part, top.id)
 			}
 			attempt := l.one(c, "worker "+string(phase))
-			if want := roles[phase]; attempt.parent != part.id || want != "" && attempt.role != want || attempt.attributes["ktrdr.operation.attempt"] == "" {
+			if want := roles[phase]; attempt.parent != part.id || want != "" && attempt.role != want ||
+				attempt.attributes["ktrdr.operation.attempt"] == "" {
 				t.Errorf("the worker's span of the %s: %+v, want below %s", phase, attempt, part.id)
 			}
 		}

@@ -340,7 +340,8 @@ func TestMetrics_ShowTheEngineAndTheServer(t *testing.T) {
 			`ktrdr_operations{status="RUNNING",type="dummy"} 2`, "ktrdr_orphans_total 3", "ktrdr_writes_refused_total 5",
 			"ktrdr_heartbeats_lost_total 7",
 			"ktrdr_workers_live 4", "ktrdr_potential_orphans 0", "ktrdr_heartbeat_lateness_seconds 1.5", "go_goroutines",
-			`ktrdr_waiting_operations{type="training"} 0`, `ktrdr_waiting_operations{type="dummy"} 3`, `ktrdr_waiting_oldest_seconds{type="dummy"} 90`,
+			`ktrdr_waiting_operations{type="training"} 0`, `ktrdr_waiting_operations{type="dummy"} 3`,
+			`ktrdr_waiting_oldest_seconds{type="dummy"} 90`,
 			`ktrdr_wanted_slots{type="training"} 0`, `ktrdr_wanted_slots{type="dummy"} 5`,
 			`ktrdr_http_requests_total{code="404",method="other",route="unmatched"} 1`, "ktrdr_http_request_seconds_count",
 		} {

@@ -40,7 +40,7 @@ func (s *Server) answerPage(c *call, r *http.Request) {
 	}
 	ctx, span := s.traces.StartRequest(r, c.spec.Path, c.came)
 	defer func() { span.End(c.sent) }()
-	r = r.WithContext(ctx)
+	r = r.WithContext(ctx) //nolint:contextcheck // it is below the request's own
 	s.pages.ServeHTTP(c, r)
 	span.SetRoute(r.Method, r.Pattern[strings.IndexByte(r.Pattern, ' ')+1:]) // the path may have a secret in it
 }

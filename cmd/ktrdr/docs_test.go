@@ -50,7 +50,8 @@ var (
 	codeSpan = regexp.MustCompile("`[^`\n]+`")
 	// a line of a code block, or of a comment in deploy/, that calls ktrdr
 	commandLine = regexp.MustCompile(
-		`^(?:#  |\s{4,})\s*(?:[A-Z_]+=\S+ |0 8 \* \* \* |docker compose exec backend |kubectl -n ktrdr exec ktrdr-backend-0 -- |export |bin/|/usr/local/bin/)*ktrdr (.*)$`)
+		`^(?:#  |\s{4,})\s*(?:[A-Z_]+=\S+ |0 8 \* \* \* |docker compose exec backend |kubectl -n ktrdr exec ktrdr-backend-0 -- |` +
+			`export |bin/|/usr/local/bin/)*ktrdr (.*)$`)
 	commandSpan = regexp.MustCompile("^`(?:[A-Z_]+=\\S+ )*(?:bin/)?ktrdr ([^`\\\\]+)`$")
 	quoted      = regexp.MustCompile(`"[^"]*"|'[^']*'`)
 	lineEnd     = regexp.MustCompile(`\s#.*$|[|;>)].*$|\s&&.*$`)

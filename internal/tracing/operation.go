@@ -55,7 +55,7 @@ func (t *Tracing) Export(ctx context.Context, ended []Ended) error {
 
 // makeSpan makes the span of an operation that belongs to a sampled trace.
 func (t *Tracing) makeSpan(ctx context.Context, e Ended) {
-	above, err := parse(e.Trace)
+	above, err := parse(e.Trace) //nolint:contextcheck // the context of the format's interface, which holds nothing else
 	if err != nil || !above.IsSampled() {
 		return
 	}

@@ -51,7 +51,7 @@ type Tracing struct {
 	provider *sdktrace.TracerProvider // of requests and attempts
 	rows     *sdktrace.TracerProvider // of operations
 	tracer   trace.Tracer
-	exporter sdktrace.SpanExporter
+	exporter sdktrace.SpanExporter // of operations
 	log      *slog.Logger
 
 	mu       sync.Mutex // one export of operations at a time
@@ -73,13 +73,18 @@ func Open(ctx context.Context, role, version string, log *slog.Logger) (*Tracing
 	if err != nil {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	exporter, err := otlptracehttp.New(ctx)
+	batches, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "OpenTelemetry: %w", err)
 	}
+	// An exporter is called by one at a time: operations have their own.
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, errors.Join(ktrdr.Errorf(ktrdr.CodeInvalid, "OpenTelemetry: %w", err), batches.Shutdown(ctx))
+	}
 	t := &Tracing{exporter: exporter, log: log}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { t.failed(context.WithoutCancel(ctx), err) }))
-	t.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(from), sdktrace.WithBatcher(exporter))
+	t.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(from), sdktrace.WithBatcher(batches))
 	t.rows = sdktrace.NewTracerProvider(sdktrace.WithResource(from), sdktrace.WithIDGenerator(given{}),
 		sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithSpanProcessor((*collector)(t)))
 	t.tracer = t.provider.Tracer(scope)
@@ -102,7 +107,8 @@ func wanted(getenv func(string) string) (bool, error) {
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if p := getenv(name); p != "" && p != "http/protobuf" {
-			return false, ktrdr.Errorf(ktrdr.CodeInvalid, "%s is %q: only http/protobuf is supported; collectors listen for it on port 4318", name, p)
+			return false, ktrdr.Errorf(ktrdr.CodeInvalid, "%s is %q: only http/protobuf is supported, for which collectors listen on port 4318",
+				name, p)
 		}
 	}
 	return true, nil
@@ -115,7 +121,7 @@ func (t *Tracing) Close(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 	defer cancel()
-	if err := errors.Join(t.provider.Shutdown(ctx), t.rows.Shutdown(ctx)); err != nil {
+	if err := errors.Join(t.provider.Shutdown(ctx), t.rows.Shutdown(ctx), t.exporter.Shutdown(ctx)); err != nil {
 		t.failed(ctx, err)
 	}
 }

@@ -27,7 +27,9 @@ func TestWanted_OnlyWithAnEndpointThatCanBeUsed(t *testing.T) {
 		"disabled":       {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_SDK_DISABLED": "true"}},
 		"no exporter":    {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_TRACES_EXPORTER": "none"}},
 		"without scheme": {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "127.0.0.1:4318"}, wrong: "OTEL_EXPORTER_OTLP_ENDPOINT"},
-		"another way":    {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, wrong: "4318"},
+		"another way": {
+			env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, wrong: "4318",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on, err := wanted(func(name string) string { return c.env[name] })

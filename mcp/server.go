@@ -65,7 +65,21 @@ func (s *Server) protocol() *sdk.Server {
 	s.addTools(p)
 	s.addResources(p)
 	s.addPrompts(p)
+	p.AddReceivingMiddleware(recovering)
 	return p
+}
+
+// recovering turns a panic into an error of its request: the SDK handles requests in
+// goroutines of its own, where a panic would end the process.
+func recovering(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (r sdk.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = ktrdr.Errorf(ktrdr.CodeInternal, "%s panicked: %v", method, p)
+			}
+		}()
+		return next(ctx, method, req)
+	}
 }
 
 // Run answers over a transport until the assistant closes it or ctx ends.

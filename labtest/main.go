@@ -64,14 +64,14 @@ func build() {
 }
 
 // buildAt builds the product. Go links a program again unless an up-to-date one is
-// where it goes, and linking takes seconds: so the packages share one in the cache,
-// one builds at a time, and each test binary has a link to what it got.
+// where it goes, and linking takes seconds: so the packages share one in bin, one
+// builds at a time, and each test binary has a link to what it got.
 func buildAt(path string) error {
-	cache, err := os.UserCacheDir()
+	bin, err := binFolder()
 	if err != nil {
-		return goBuild(path) // there is no cache without a home
+		return err
 	}
-	kept := filepath.Join(cache, "ktrdr-test", "ktrdr-"+built.tags)
+	kept := filepath.Join(bin, "test", "ktrdr-"+built.tags)
 	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
 		return err
 	}
@@ -91,7 +91,23 @@ func buildAt(path string) error {
 	if os.Link(kept, path) == nil {
 		return nil
 	}
-	return goBuild(path) // the cache is on another file system
+	return goBuild(path) // bin is on another file system
+}
+
+// binFolder is bin beside go.mod, above the package that is tested. Git ignores it.
+func binFolder() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, "bin"), nil
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			err = fmt.Errorf("there is no go.mod above %s", dir)
+		}
+		dir = above
+	}
+	return "", err
 }
 
 func goBuild(path string) error {

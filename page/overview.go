@@ -197,8 +197,8 @@ func ranges(q overviewQuery) []option {
 
 // madeUp is whether the prices of all rows are made up.
 func madeUp(rows []report.Leader) bool {
-	real := func(l report.Leader) bool { return l.MadeUp == nil || !*l.MadeUp }
-	return len(rows) > 0 && !slices.ContainsFunc(rows, real)
+	imported := func(l report.Leader) bool { return l.MadeUp == nil || !*l.MadeUp }
+	return len(rows) > 0 && !slices.ContainsFunc(rows, imported)
 }
 
 // choices are what the forms offer.

@@ -447,7 +447,8 @@ func (f *facts) partRows() []partRow {
 	if f.look != nil {
 		h := f.look.Look.Holdout
 		hold.Strategy, hold.Hold, hold.Sharpe = percent(&h.Return), percent(&h.HoldReturn), number(h.Sharpe.Ratio(), 2)
-		hold.Weight = fmt.Sprintf("No search chose by these bars. Look %d: the p-value is multiplied by %d.", f.look.Look.Before+1, f.look.Look.Factor)
+		hold.Weight = fmt.Sprintf("No search chose by these bars. Look %d: the p-value is multiplied by %d.",
+			f.look.Look.Before+1, f.look.Look.Factor)
 		if e := h.Sharpe.AnnualizedError; e != nil {
 			hold.Error = "± " + number(e, 2)
 		}

@@ -243,7 +243,9 @@ func (r Reporter) markets(ctx context.Context, q LeaderboardQuery) (int, error) 
 		if m.Trials == 0 {
 			continue
 		}
-		one, err := r.engine.Trials(ctx, ktrdr.TrialQuery{Run: q.Run, Since: q.Since, Market: m.ID, Symbol: q.Symbol, Timeframe: q.Timeframe, Limit: 1})
+		one, err := r.engine.Trials(ctx, ktrdr.TrialQuery{
+			Run: q.Run, Since: q.Since, Market: m.ID, Symbol: q.Symbol, Timeframe: q.Timeframe, Limit: 1,
+		})
 		if err != nil {
 			return 0, err
 		}

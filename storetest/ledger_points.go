@@ -16,7 +16,7 @@ func PointsOf(trials []ktrdr.Trial) []ktrdr.TrialPoint {
 	points := make([]ktrdr.TrialPoint, 0, len(trials))
 	for _, t := range slices.Backward(trials) {
 		points = append(points, ktrdr.TrialPoint{
-			Operation: t.Operation, Status: t.Status, Rung: t.Rung, Sharpe: t.Sharpe, SharpeZ: t.SharpeZ,
+			Operation: t.Operation, Market: t.Market, Status: t.Status, Rung: t.Rung, Sharpe: t.Sharpe, SharpeZ: t.SharpeZ,
 			Looked: t.LookEnded, Claim: t.Claim, StoppedBy: t.StoppedBy,
 		})
 	}

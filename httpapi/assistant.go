@@ -127,6 +127,11 @@ func (s *Server) seal(c *call, out any) error {
 		sealLeaders(v.Leaders)
 	case *report.Compared:
 		sealCompared(v)
+	case *report.Search:
+		for i := range v.Thresholds {
+			sealLooks(v.Thresholds[i].Newest)
+			v.Thresholds[i].Needed = nil // it rests on the error of a look
+		}
 	case *research.MemoryPage:
 		for i := range v.Trials {
 			if err := s.sealTrial(ctx, &v.Trials[i]); err != nil {
@@ -233,16 +238,26 @@ func sealLeaders(rows []report.Leader) {
 }
 
 func sealCompared(c *report.Compared) {
-	seal := func(l *report.ComparedLook) {
-		l.P, l.Sharpe, l.StandardError, l.Needed, l.Return, l.BuyAndHold, l.Returns = nil, nil, nil, nil, nil, nil, nil
-	}
-	for i := range c.Looks {
-		seal(&c.Looks[i])
-	}
+	sealLooks(c.Looks)
 	for i := range c.Strategies {
 		if l := c.Strategies[i].Look; l != nil {
-			seal(l)
+			*l = sealedLook(l)
 		}
+	}
+}
+
+func sealLooks(looks []report.ComparedLook) {
+	for i := range looks {
+		looks[i] = sealedLook(&looks[i])
+	}
+}
+
+// sealedLook is what an assistant sees of a look. It names what may be seen, so that
+// a figure that is added later stays hidden.
+func sealedLook(l *report.ComparedLook) report.ComparedLook {
+	return report.ComparedLook{
+		Operation: l.Operation, Research: l.Research, Strategy: l.Strategy, Kind: l.Kind, At: l.At,
+		Number: l.Number, Counted: l.Counted, Adjusted: l.Adjusted, Claim: l.Claim, TestSharpe: l.TestSharpe,
 	}
 }
 

@@ -6,6 +6,10 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
+// UploadPath is where the page takes price files. It has more time and a larger body
+// than other pages.
+const UploadPath = "/data/upload"
+
 // Content types, headers, and the events that a stream has besides the
 // operation's own.
 const (

@@ -25,10 +25,7 @@ type Pages interface {
 // LinkLasts is how long a link can sign a browser in.
 const LinkLasts = 10 * time.Minute
 
-const (
-	livePath   = "/live"        // the stream of the pages
-	uploadPath = "/data/upload" // takes price files
-)
+const livePath = "/live" // the stream of the pages
 
 var (
 	pageSpec   = &api.Spec{Path: "page", Limit: api.BodyLimit}
@@ -47,7 +44,7 @@ func (s *Server) servePage(c *call) {
 	switch c.spec = pageSpec; c.URL.Path {
 	case livePath:
 		c.spec = liveSpec
-	case uploadPath:
+	case api.UploadPath:
 		c.spec = uploadSpec
 	}
 	s.setDeadline(c)

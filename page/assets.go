@@ -114,7 +114,7 @@ func (a *assets) addCharts(npm fs.FS) error {
 }
 
 func newAsset(kind string, body []byte) asset {
-	return asset{kind, body, sync.OnceValue(func() []byte { return pack(body) })}
+	return asset{kind, body, sync.OnceValue(func() []byte { return pack(body, gzip.BestCompression) })}
 }
 
 func (a *assets) add(name string, body []byte) {
@@ -178,10 +178,10 @@ func squeezeScript(js []byte) []byte {
 // needless is a comment at the end of a line, and space beside a sign.
 var needless = regexp.MustCompile(` ?// .*$| ?([=<>{}()[\];,:?&|*]) ?`)
 
-func pack(body []byte) []byte {
+func pack(body []byte, level int) []byte {
 	var out bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is one of gzip's
-	_, _ = w.Write(body)                                    // memory does not fail
+	w, _ := gzip.NewWriterLevel(&out, level) // the level is one of gzip's
+	_, _ = w.Write(body)                     // memory does not fail
 	_ = w.Close()
 	return out.Bytes()
 }
@@ -202,15 +202,16 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 		keep = "no-cache"
 	}
 	w.Header().Set("Cache-Control", keep)
-	sendPacked(w, r, file.body, file.packed)
+	sendPacked(w, r, http.StatusOK, file.body, file.packed)
 }
 
 // sendPacked writes a body, packed if the browser can unpack it.
-func sendPacked(w http.ResponseWriter, r *http.Request, body []byte, packed func() []byte) {
+func sendPacked(w http.ResponseWriter, r *http.Request, status int, body []byte, packed func() []byte) {
 	w.Header().Add("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
 		body = packed()
 	}
-	_, _ = w.Write(body) // an error means that the browser has gone
+	w.WriteHeader(status)
+	_, _ = w.Write(body) //nolint:gosec // templates escaped what is HTML; an error means that the browser has gone
 }

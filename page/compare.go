@@ -192,8 +192,12 @@ func (v *comparison) headline(c *report.Compared) {
 	v.Headline = fmt.Sprintf("%s, %s.", plural(len(c.Strategies), noun), plural(claims, "claim"))
 	say := func(letters []string, one, several string) {
 		for i, l := range letters {
-			if i > 0 {
-				v.Lead = append(v.Lead, phrase{Text: map[bool]string{true: " and ", false: ", "}[i == len(letters)-1]})
+			switch {
+			case i == 0:
+			case i == len(letters)-1:
+				v.Lead = append(v.Lead, phrase{Text: " and "})
+			default:
+				v.Lead = append(v.Lead, phrase{Text: ", "})
 			}
 			v.Lead = append(v.Lead, phrase{Text: l, Strong: true})
 		}

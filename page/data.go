@@ -21,7 +21,7 @@ import (
 func (p *Pages) routeData() {
 	p.mux.HandleFunc("GET /data", p.view("Data", "data", func(ctx context.Context, _ *http.Request) (any, error) { return p.readData(ctx) }))
 	p.mux.HandleFunc("GET /data/import", p.view("Import prices", "import", p.readImport))
-	p.mux.HandleFunc("POST "+uploadPath, p.act(p.upload))
+	p.mux.HandleFunc("POST "+api.UploadPath, p.act(p.upload))
 	p.mux.HandleFunc("POST /data/import", p.act(p.startImport))
 	p.mux.HandleFunc("GET /data/{symbol}/{timeframe}", p.view("Series", "series", p.readSeries))
 	p.mux.HandleFunc("POST /data/{symbol}/{timeframe}/market", p.act(p.decideMarket))

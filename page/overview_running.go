@@ -74,7 +74,14 @@ func runningOf(a *research.Active) running {
 		r.Phase = fmt.Sprintf("%s %d of %d", capital(strings.ToLower(string(a.Phase))), at+1, len(phases))
 		r.Step = "waiting for a slot"
 		for i := range phases {
-			r.Cells = append(r.Cells, cell{map[bool]string{true: "d"}[i < at] + map[bool]string{true: "p"}[i == at], i * 16})
+			class := "" // of what is still to come
+			switch {
+			case i < at:
+				class = "d"
+			case i == at:
+				class = "p"
+			}
+			r.Cells = append(r.Cells, cell{class, i * 16})
 		}
 	}
 	if p := a.Progress; p != nil {

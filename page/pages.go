@@ -115,7 +115,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	limit := int64(formLimit)
-	if r.URL.Path == uploadPath && r.Method == http.MethodPost {
+	if r.URL.Path == api.UploadPath && r.Method == http.MethodPost {
 		limit += api.PutBlob.Limit
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
@@ -231,17 +231,7 @@ func printable(r rune) rune {
 func (p *Pages) send(w http.ResponseWriter, r *http.Request, status int, html []byte) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // the level is one of gzip's
-	_, _ = z.Write(html)                                 // memory does not fail
-	_ = z.Close()
-	w.Header().Add("Vary", "Accept-Encoding")
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		w.Header().Set("Content-Encoding", "gzip")
-		html = packed.Bytes()
-	}
-	w.WriteHeader(status)
-	_, _ = w.Write(html) //nolint:gosec // templates escaped it; an error means that the browser has gone
+	sendPacked(w, r, status, html, func() []byte { return pack(html, gzip.BestSpeed) })
 }
 
 func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"math"
@@ -43,7 +44,7 @@ func (p *Pages) answer(read func(context.Context, *http.Request) (any, error)) h
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
-		sendPacked(w, r, text, func() []byte { return pack(text) })
+		sendPacked(w, r, http.StatusOK, text, func() []byte { return pack(text, gzip.BestSpeed) })
 	}
 }
 

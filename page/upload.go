@@ -20,9 +20,6 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// uploadPath takes files. Package httpapi gives it more time than other pages.
-const uploadPath = "/data/upload"
-
 // importView is the form of an import, and what a dry run of it found.
 type importView struct {
 	Timeframes []option

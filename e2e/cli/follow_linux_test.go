@@ -75,14 +75,8 @@ func TestFollow_ARunOnATerminal(t *testing.T) {
 				p.status.Active = nil
 				p.run.Open, p.run.Completed, p.run.State, p.run.EndedAt = 0, 6, ktrdr.RunCompleted, time.Now()
 			})
-			if code := x.Ended(30 * time.Second); code != exitFailed {
-				t.Errorf("exit code %d, want %d: a research failed", code, exitFailed)
-			}
+			leaves(t, x, exitFailed) // a research failed
 			said.add("the end", x.Text())
-			if !x.Restored() {
-				t.Error("the terminal is not as it was before")
-			}
-			inert(t, x.Raw())
 			said.compare(fmt.Sprintf("follow_run_%d", columns))
 		})
 	}
@@ -132,14 +126,8 @@ func TestFollow_AnOperationOnATerminal(t *testing.T) {
 				return strings.Contains(x.Raw(), "letters") && !strings.Contains(x.Text(), "letters")
 			})
 			x.Type(labtest.CtrlC)
-			if code := x.Ended(30 * time.Second); code != exitInterrupted {
-				t.Errorf("exit code %d, want %d", code, exitInterrupted)
-			}
+			leaves(t, x, exitInterrupted)
 			said.add("Ctrl-C", x.Text())
-			if !x.Restored() {
-				t.Error("the terminal is not as it was before")
-			}
-			inert(t, x.Raw())
 			said.compare(fmt.Sprintf("follow_operation_%d", columns))
 		})
 	}

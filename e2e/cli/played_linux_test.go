@@ -202,6 +202,19 @@ func (x *transcript) compare(name string) {
 // fill the clipboard, add a link, turn the direction of text, and go back in the line.
 const evil = "\x1b[2J\x1b]0;pwned\x07\x1b]52;c;cHduZWQ=\x07\x1b]8;;http://pwned\x1b\\x\u202eexe.txt\u2066\u009b31m\r\npwned\tx"
 
+// leaves waits for a program to end with a code. The terminal is then as it was
+// before, and nothing of an evil text has reached it.
+func leaves(t *testing.T, x *labtest.Terminal, want int) {
+	t.Helper()
+	if code := x.Ended(30 * time.Second); code != want {
+		t.Errorf("exit code %d, want %d", code, want)
+	}
+	if !x.Restored() {
+		t.Error("the terminal is not as it was before")
+	}
+	inert(t, x.Raw())
+}
+
 // inert fails if something of an evil text reached the terminal.
 func inert(t *testing.T, raw string) {
 	t.Helper()

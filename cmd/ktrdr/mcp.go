@@ -18,7 +18,7 @@ output. Configure it in the assistant as a command:
   {"mcpServers": {"ktrdr": {"command": "ktrdr", "args": ["mcp"]}}}
 
 It talks to the server of --url with the token of the command line. With a read token
-the assistant can look and start nothing. It waits for a server that restarts.
+the assistant can read, but it cannot start anything. It waits for a server that restarts.
 
 An assistant never sees a holdout: it gets the rung and the adjusted p-value of a look.
 With --open-holdout it may read holdouts. Each one is counted as a look, and every later

@@ -82,7 +82,7 @@ func newResearch(a *app) *cobra.Command {
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, goal, bars and memory give the same results (default: made from the id of the run)")
 	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
 	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default: KTRDR_MODEL of the backend, else builtin)")
-	flags.StringVar(&f.Designer, "designer", "", "`DESIGNER` of the strategies: assistant waits for an AI assistant, connected by ktrdr mcp")
+	flags.StringVar(&f.Designer, "designer", "", "`DESIGNER` assistant: wait for strategies of an AI assistant, connected by ktrdr mcp")
 	flags.DurationVar(&f.wait, "design-wait", 0,
 		"how long a research waits for an assistant before the built-in designer takes over (default 30m)")
 	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue although a gate rejects the strategy")

@@ -14,8 +14,8 @@ import (
 
 const topHelp = `Show the lab live on a terminal: runs, researches, workers, circuit breakers and the
 log of events. The last line names the keys that do something: 1 to 5 choose a view,
-/ filters its rows, Enter opens one, Esc goes back, q quits. If the server is away, top
-says so and shows it again when it answers.`
+/ filters its rows, Enter opens one, Esc goes back, q quits. If the server does not
+answer, top says so and continues when it does.`
 
 func newTop(a *app) *cobra.Command {
 	return &cobra.Command{

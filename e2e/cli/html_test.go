@@ -63,25 +63,33 @@ func TestHTML_FilesShowNothingOfASealedHoldout(t *testing.T) {
 	}
 }
 
-// digitsShown are prices with the digits that a page shows.
-type digitsShown map[string]bool
-
-func shown(b *market.Bars) digitsShown {
-	texts := digitsShown{}
-	for _, column := range [][]float64{b.Open, b.High, b.Low, b.Close} {
-		for _, v := range column {
-			texts[strconv.FormatFloat(v, 'f', 4, 64)] = true
-		}
-	}
-	return texts
+// shownPrices are prices as texts with so many decimals, or with all of them (-1).
+type shownPrices struct {
+	decimals int
+	texts    map[string]bool
 }
 
-var decimals = regexp.MustCompile(`[0-9]+\.[0-9]{4,}`)
+// shown are the prices with the decimals that a page shows.
+func shown(b *market.Bars) shownPrices { return pricesWith(b, 4) }
+
+func pricesWith(b *market.Bars, decimals int) shownPrices {
+	p := shownPrices{decimals, map[string]bool{}}
+	for _, column := range [][]float64{b.Open, b.High, b.Low, b.Close} {
+		for _, v := range column {
+			p.texts[p.text(v)] = true
+		}
+	}
+	return p
+}
+
+func (p shownPrices) text(v float64) string { return strconv.FormatFloat(v, 'f', p.decimals, 64) }
+
+var numbers = regexp.MustCompile(`[0-9]+\.[0-9]{4,}(?:e[+-]?[0-9]+)?`)
 
 // in are those numbers of a text that are one of the prices.
-func (d digitsShown) in(text []byte) (found []string) {
-	for _, number := range decimals.FindAllString(string(text), -1) {
-		if v, err := strconv.ParseFloat(number, 64); err == nil && d[strconv.FormatFloat(v, 'f', 4, 64)] {
+func (p shownPrices) in(text []byte) (found []string) {
+	for _, number := range numbers.FindAllString(string(text), -1) {
+		if v, err := strconv.ParseFloat(number, 64); err == nil && p.texts[p.text(v)] {
 			found = append(found, number)
 		}
 	}

@@ -39,9 +39,14 @@ func TestSealedHoldout_IsInNoAnswerPageOrFile(t *testing.T) {
 		t.Fatalf("there are looks: choose another seed: %s", looks)
 	}
 	sealed, traded := shown(b.Slice(cut, b.Len())), shown(b.Slice(0, cut))
+	exact := pricesWith(b.Slice(cut, b.Len()), -1)
 	seen := 0
 	search := func(place string, text []byte) {
-		if found := sealed.in(text); len(found) > 0 {
+		of := sealed
+		if strings.HasSuffix(place, "/metrics") { // seconds of this machine may be in the range of the prices
+			of = exact
+		}
+		if found := of.in(text); len(found) > 0 {
 			t.Errorf("%s shows prices of the holdout: %q", place, found[:min(len(found), 5)])
 		}
 		seen += len(traded.in(text))

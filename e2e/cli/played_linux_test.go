@@ -160,6 +160,7 @@ func (p *played) stream(w http.ResponseWriter, r *http.Request, parts []string) 
 // on starts a command on a terminal, with the played server.
 func (p *played) on(columns, rows int, args ...string) *labtest.Terminal {
 	p.t.Helper()
+	p.change(func() {}) // the server is started: its requests see the answers that were set until here
 	l := newLab(p.t, "LANG=C.UTF-8", "TZ=UTC", "KTRDR_AUTH=none")
 	l.url = p.url
 	return labtest.OnTerminal(p.t, l.call(args...), columns, rows)

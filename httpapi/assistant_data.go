@@ -17,7 +17,8 @@ import (
 //	it imports bars           ──▶ the same for all markets: bars that it adds move no holdout
 //	an import                 ──▶ no price, and no number that tells how like two series are
 //
-// A person decides markets: a copy in a market of its own has no trials and no looks.
+// A person decides markets and time zones: a copy in a market of its own has no trials
+// and no looks, and a copy with earlier times has bars of the holdout before its start.
 
 // checkData refuses a request of an assistant that would make a holdout research data.
 func (s *Server) checkData(ctx context.Context, in any) error {
@@ -27,9 +28,12 @@ func (s *Server) checkData(ctx context.Context, in any) error {
 	case api.SeriesRequest:
 		return s.desk.FixHoldouts(ctx, r.Symbol)
 	case jobs.DataLoadRequest:
-		if r.NewMarket || r.SameMarketAs != "" || r.Divide != 0 {
-			return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not send new_market, same_market_as or divide: they decide the "+
-				"market of the prices, and so the holdout; a person can do it with `ktrdr data import`")
+		if r.NewMarket || r.SameMarketAs != "" || r.Divide != 0 || r.Zone != "" {
+			return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not send new_market, same_market_as, divide or zone: they decide the "+
+				"market of the prices and when they were, and so the holdout; a person can do it with `ktrdr data import`")
+		}
+		if r.DryRun {
+			return nil // it adds no bars
 		}
 		return s.desk.FixHoldouts(ctx, "")
 	}

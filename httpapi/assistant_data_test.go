@@ -20,7 +20,7 @@ func TestAssistant_DecidesNoMarket(t *testing.T) {
 	s := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = desk }).server
 	for _, as := range api.Assistants {
 		c := &call{Request: mustRequest(t), assistant: as}
-		for _, in := range []jobs.DataLoadRequest{{NewMarket: true}, {SameMarketAs: "EURUSD"}, {Divide: 10}} {
+		for _, in := range []jobs.DataLoadRequest{{NewMarket: true}, {SameMarketAs: "EURUSD"}, {Divide: 10}, {Zone: "Asia/Tokyo"}} {
 			if err := s.checkAssistant(c, in); ktrdr.CodeOf(err) != ktrdr.CodeForbidden {
 				t.Errorf("%+v: %v", in, err)
 			}
@@ -37,7 +37,10 @@ func TestAssistant_MovesNoHoldout(t *testing.T) {
 	s := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = desk }).server
 	c := &call{Request: mustRequest(t), assistant: api.AssistantSealed}
 	series := api.SeriesRequest{Symbol: "EURUSD", Timeframe: "1h"}
-	for _, in := range []any{api.BarsRequest{SeriesRequest: series}, series, jobs.DataLoadRequest{Path: "x.csv", Mode: "append"}} {
+	for _, in := range []any{
+		api.BarsRequest{SeriesRequest: series}, series, jobs.DataLoadRequest{Path: "x.csv", DryRun: true},
+		jobs.DataLoadRequest{Path: "x.csv", Mode: "append"},
+	} {
 		if err := s.checkAssistant(c, in); err != nil {
 			t.Errorf("%T: %v", in, err)
 		}

@@ -38,7 +38,9 @@ func TestAssistant_MovesNoHoldout(t *testing.T) {
 	c := &call{Request: mustRequest(t), assistant: api.AssistantSealed}
 	series := api.SeriesRequest{Symbol: "EURUSD", Timeframe: "1h"}
 	for _, in := range []any{
-		api.BarsRequest{SeriesRequest: series}, series, jobs.DataLoadRequest{Path: "x.csv", DryRun: true},
+		api.BarsRequest{SeriesRequest: series},
+		series,
+		jobs.DataLoadRequest{Path: "x.csv", DryRun: true},
 		jobs.DataLoadRequest{Path: "x.csv", Mode: "append"},
 	} {
 		if err := s.checkAssistant(c, in); err != nil {

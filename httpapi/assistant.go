@@ -69,7 +69,7 @@ func (s *Server) checkAssistant(c *call, in any) error {
 	if opens && c.assistant != api.AssistantOpens {
 		return errSealed
 	}
-	return nil
+	return s.checkData(c.Context(), in)
 }
 
 func (s *Server) refuseOpened(ctx context.Context, id ktrdr.OperationID) error {
@@ -107,6 +107,9 @@ func (s *Server) looked(ctx context.Context, id ktrdr.OperationID) (bool, error)
 // seal takes the figures of holdouts out of an answer, which it points to.
 func (s *Server) seal(c *call, out any) error {
 	ctx := c.Context()
+	if err := sealImport(out); err != nil {
+		return err
+	}
 	switch v := out.(type) {
 	case *ktrdr.Operation:
 		return s.sealOperation(ctx, v)

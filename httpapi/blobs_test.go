@@ -131,3 +131,17 @@ func TestBlobs_ABodyThatBreaksOffStoresNothing(t *testing.T) {
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// An assistant with a token of its own scope gives the content of a file.
+func TestAssistant_UploadsAFile(t *testing.T) {
+	secret, token := NewToken("assistant", ktrdr.ScopeAssistant)
+	engine := &fakeEngine{blobs: map[ktrdr.Hash][]byte{}}
+	s := serve(t, engine)
+	engine.tokens = append(engine.tokens, token)
+	const file = "time,open,high,low,close,volume\n"
+	a := s.send(t, http.MethodPut, blobPath(file), file, header("Authorization", "Bearer "+secret.Reveal()),
+		header("Content-Type", api.ContentBytes))
+	if a.status != http.StatusOK {
+		t.Errorf("%d: %s", a.status, a.body)
+	}
+}

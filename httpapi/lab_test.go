@@ -27,6 +27,12 @@ type fakeDesk struct {
 	columns  func(ktrdr.Operation, jobs.Page) (jobs.Columns, error)
 	made     func(ktrdr.Operation, string) ([]byte, error)
 	pinned   func(ktrdr.OperationID, bool) (ktrdr.Operation, error)
+	fixed    []string // symbols whose holdouts were fixed
+}
+
+func (f *fakeDesk) FixHoldouts(_ context.Context, symbol string) error {
+	f.fixed = append(f.fixed, symbol)
+	return nil
 }
 
 func (f *fakeDesk) File(_ context.Context, op ktrdr.Operation, name string) ([]byte, error) {

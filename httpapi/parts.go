@@ -139,6 +139,9 @@ type Desk interface {
 	Indicators() []indicator.Description
 	Series(ctx context.Context) ([]jobs.LibrarySeries, error)
 	CheckSeries(ctx context.Context, symbol, timeframe string) (jobs.SeriesCheck, error)
+	// FixHoldouts sets where holdouts begin that have no start yet: those of a symbol,
+	// or all for "".
+	FixHoldouts(ctx context.Context, symbol string) error
 	DeleteSeries(ctx context.Context, symbol, timeframe string) (jobs.DeletedSeries, error)
 	RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error)
 	DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error)

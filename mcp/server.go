@@ -88,7 +88,7 @@ func (s *Server) Run(ctx context.Context, t sdk.Transport) error { return s.prot
 // Handler answers over HTTP. The token of a request's context makes its calls: see
 // api.As. No session is kept, so that the next request may reach another process.
 func (s *Server) Handler() http.Handler {
-	return sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
+	return single(sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		token, ok := api.Caller(r.Context())
 		if !ok {
 			return nil
@@ -104,7 +104,7 @@ func (s *Server) Handler() http.Handler {
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaxRequest,
 		DisableLocalhostProtection:   true, // the server in front of it checks the Host on every path
 		PropagateRequestCancellation: true,
-	})
+	}))
 }
 
 // MaxRequest is the largest request over HTTP: prices may be in it.

@@ -18,6 +18,11 @@ const (
 	inLine  = `queue = $1 AND queue <> '' AND status = 'PENDING'`
 	started = `queue = $1 AND queue <> '' AND ` + isLive
 
+	// takesRoom is true of what has started, but for a parent that waits for an
+	// answer: a child that nothing may claim yet, and nothing ever claimed.
+	takesRoom = started + ` AND NOT EXISTS (SELECT 1 FROM operations AS child WHERE child.parent_id = operations.id
+		AND child.status = 'PENDING' AND child.attempts = 0 AND child.not_before > {now})`
+
 	// alone is true of what may start and belongs to no run, or is a retry. A
 	// retry may come after the end of its run.
 	alone = inLine + ` AND (run = '' OR retry_of IS NOT NULL) AND (run = '' OR EXISTS (SELECT 1 FROM runs
@@ -42,14 +47,14 @@ const (
 					SELECT o.id FROM operations AS o WHERE ` + nextOfRun + ` ORDER BY o.priority DESC, o.session LIMIT 1)
 				WHERE ` + isRunning + `) AS line
 			ORDER BY priority DESC, session LIMIT 1), '') ELSE '' END
-		FROM (SELECT COUNT(*) AS active FROM operations WHERE ` + started + `) AS live`
+		FROM (SELECT COUNT(*) AS active FROM operations WHERE ` + takesRoom + `) AS live`
 
 	// Those whose turn has come are as good as started: there is no room for
 	// another when they fill it. Of each line no more are counted than fill it.
 	countTaken query = `SELECT active, (SELECT COUNT(*) FROM (SELECT 1 FROM operations WHERE ` + alone + ` LIMIT $2) AS single)
 			+ CAST(COALESCE((SELECT SUM((SELECT COUNT(*) FROM (SELECT 1 FROM operations AS o WHERE ` + nextOfRun + `
 				ORDER BY o.priority DESC, o.session LIMIT $2) AS ready)) FROM runs WHERE ` + isRunning + `), 0) AS BIGINT)
-		FROM (SELECT COUNT(*) AS active FROM operations WHERE ` + started + `) AS live`
+		FROM (SELECT COUNT(*) AS active FROM operations WHERE ` + takesRoom + `) AS live`
 
 	countInLine query = `SELECT COUNT(*) FROM operations WHERE ` + inLine
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -98,6 +99,29 @@ var queues = map[string]func(*lab){
 		if op.Status != ktrdr.Running || op.Session != 3 {
 			l.Errorf("created %s with session %d, want RUNNING with 3", op.Status, op.Session)
 		}
+	},
+
+	"AParentThatWaitsForAnAnswerTakesNoRoom": func(l *lab) {
+		waits := func() ktrdr.Operation {
+			n := parentOf(treeSpec{Children: 1, Delay: time.Hour})
+			n.Queue = &ktrdr.Queue{Name: line, Limit: room, Force: true}
+			return l.create(n)
+		}
+		asked := waits()
+		for range room {
+			waits()
+		}
+		for range room {
+			l.is(l.create(queued(ktrdr.Queue{})).ID, ktrdr.Running)
+		}
+		_, err := l.Create(l.ctx(), queued(ktrdr.Queue{}), ktrdr.IdempotencyKey{})
+		l.refused(err, ktrdr.CodeAtCapacity)
+		l.is(l.stand(ktrdr.Queue{}).ID, ktrdr.Pending)
+
+		_, err = l.Answer(l.ctx(), l.children(asked.ID)[0].ID, json.RawMessage(`{"summary":"answered"}`))
+		l.must(err)
+		l.is(asked.ID, ktrdr.Completed)
+		l.startQueued(room, 0)
 	},
 
 	"AForcedParentWaitsForItsTurn": func(l *lab) {

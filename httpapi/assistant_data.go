@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/report"
+)
+
+// What an assistant may do with prices, and what it is told about them:
+//
+//	it reads bars of a symbol ──▶ the holdouts of the symbol begin where they begin now, for ever
+//	it imports bars           ──▶ the same for all markets: bars that it adds move no holdout
+//	an import                 ──▶ no price, and no number that tells how like two series are
+//
+// A person decides markets and time zones: a copy in a market of its own has no trials
+// and no looks, and a copy with earlier times has bars of the holdout before its start.
+
+// checkData refuses a request of an assistant that would make a holdout research data.
+func (s *Server) checkData(ctx context.Context, in any) error {
+	switch r := in.(type) {
+	case api.BarsRequest:
+		return s.desk.FixHoldouts(ctx, r.Symbol)
+	case api.SeriesRequest:
+		return s.desk.FixHoldouts(ctx, r.Symbol)
+	case jobs.DataLoadRequest:
+		if r.NewMarket || r.SameMarketAs != "" || r.Divide != 0 || r.Zone != "" {
+			return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not send new_market, same_market_as, divide or zone: they decide the "+
+				"market of the prices and when they were, and so the holdout; a person can do it with `ktrdr data import`")
+		}
+		if r.DryRun {
+			return nil // it adds no bars
+		}
+		return s.desk.FixHoldouts(ctx, "")
+	}
+	return nil
+}
+
+var (
+	aFinding    = regexp.MustCompile(`(:\d+: [a-z-]+): [^\n]*`)
+	correlation = regexp.MustCompile(`correlate -?[0-9.]+`)
+)
+
+// withoutPrices is a text about an import for an assistant: a finding is where it is
+// and its rule, and series that are alike are said to be.
+func withoutPrices(text string) string {
+	return correlation.ReplaceAllString(aFinding.ReplaceAllString(text, "$1"), "correlate")
+}
+
+// importWithoutPrices is the result of an import for an assistant.
+func importWithoutPrices(result json.RawMessage) (json.RawMessage, error) {
+	var r jobs.LoadResult
+	if len(result) == 0 {
+		return result, nil
+	}
+	if err := json.Unmarshal(result, &r); err != nil {
+		return nil, err
+	}
+	for _, text := range []*string{&r.Summary, &r.Reason, &r.Question, &r.Refused} {
+		*text = withoutPrices(*text)
+	}
+	for i := range r.Report.Findings {
+		r.Report.Findings[i].Value = ""
+	}
+	return json.Marshal(r)
+}
+
+// sealImport takes prices out of an answer about imports or series.
+func sealImport(out any) (err error) {
+	switch v := out.(type) {
+	case *ktrdr.Operation:
+		if v.Type == ktrdr.DataLoad {
+			v.ErrorMessage = withoutPrices(v.ErrorMessage)
+			v.Result, err = importWithoutPrices(v.Result)
+		}
+	case *api.Results:
+		if v.Type == ktrdr.DataLoad {
+			v.ErrorMessage = withoutPrices(v.ErrorMessage)
+			v.Results, err = importWithoutPrices(v.Results)
+		}
+	case *[]api.OperationRow:
+		for i := range *v {
+			if r := &(*v)[i]; r.Type == ktrdr.DataLoad {
+				r.ErrorMessage = withoutPrices(r.ErrorMessage)
+			}
+		}
+	case *report.Report:
+		for i := range v.Failures {
+			v.Failures[i].Reason = withoutPrices(v.Failures[i].Reason)
+		}
+	case *[]jobs.LibrarySeries:
+		for i := range *v {
+			r := &(*v)[i]
+			r.MarketReason, r.MarketQuestion = withoutPrices(r.MarketReason), withoutPrices(r.MarketQuestion)
+		}
+	}
+	return err
+}

@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/report"
+)
+
+// A copy of a series in a market of its own would make its holdout research data, and
+// would have no trials and no looks.
+func TestAssistant_DecidesNoMarket(t *testing.T) {
+	desk := &fakeDesk{}
+	s := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = desk }).server
+	for _, as := range api.Assistants {
+		c := &call{Request: mustRequest(t), assistant: as}
+		for _, in := range []jobs.DataLoadRequest{{NewMarket: true}, {SameMarketAs: "EURUSD"}, {Divide: 10}, {Zone: "Asia/Tokyo"}} {
+			if err := s.checkAssistant(c, in); ktrdr.CodeOf(err) != ktrdr.CodeForbidden {
+				t.Errorf("%+v: %v", in, err)
+			}
+		}
+	}
+	if len(desk.fixed) > 0 {
+		t.Errorf("a request that was refused fixed %q", desk.fixed)
+	}
+}
+
+// Where a holdout begins is fixed before an assistant sees a bar or adds some.
+func TestAssistant_MovesNoHoldout(t *testing.T) {
+	desk := &fakeDesk{}
+	s := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = desk }).server
+	c := &call{Request: mustRequest(t), assistant: api.AssistantSealed}
+	series := api.SeriesRequest{Symbol: "EURUSD", Timeframe: "1h"}
+	for _, in := range []any{
+		api.BarsRequest{SeriesRequest: series},
+		series,
+		jobs.DataLoadRequest{Path: "x.csv", DryRun: true},
+		jobs.DataLoadRequest{Path: "x.csv", Mode: "append"},
+	} {
+		if err := s.checkAssistant(c, in); err != nil {
+			t.Errorf("%T: %v", in, err)
+		}
+	}
+	if want := []string{"EURUSD", "EURUSD", ""}; !slices.Equal(desk.fixed, want) {
+		t.Errorf("fixed %q, want %q", desk.fixed, want)
+	}
+}
+
+// Rows of a file that are wrong may be of its holdout, and how like two series are
+// tells a bar that was guessed.
+func TestSeal_AnImportTellsNoPrice(t *testing.T) {
+	const (
+		refused = "a.csv has 1 finding\n  a.csv:2752: ohlc-inconsistent: open 1.05835 and close 1.06012 lie outside"
+		alike   = "same market as EURUSD 1h: returns correlate 0.9731 over 2,999 shared 1h returns"
+	)
+	result, err := json.Marshal(jobs.LoadResult{
+		Summary: "3 bars; " + alike, Reason: alike, Question: alike, Refused: refused,
+		Report: market.DataReport{Findings: []market.Finding{{Source: "a.csv", Line: 2752, Rule: market.Inconsistent, Value: "open 1.05835"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, &fakeEngine{
+		operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {
+			return ktrdr.Operation{ID: id, Type: ktrdr.DataLoad}, nil
+		},
+		lookOf: func(ktrdr.OperationID) (ktrdr.Look, error) {
+			return ktrdr.Look{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no look")
+		},
+	}).server
+	c := &call{Request: mustRequest(t), assistant: api.AssistantSealed}
+	for name, answer := range map[string]any{
+		"operation": &ktrdr.Operation{Type: ktrdr.DataLoad, ErrorMessage: refused, Result: result},
+		"results":   &api.Results{Type: ktrdr.DataLoad, ErrorMessage: refused, Results: result},
+		"rows":      &[]api.OperationRow{{Type: ktrdr.DataLoad, ErrorMessage: refused}},
+		"report":    &report.Report{Failures: []report.FailureReason{{Reason: refused}}},
+		"series":    &[]jobs.LibrarySeries{{MarketReason: alike, MarketQuestion: alike}},
+	} {
+		if err := s.seal(c, answer); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		text, err := json.Marshal(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "1.0") || strings.Contains(string(text), "0.97") {
+			t.Errorf("%s shows a price: %s", name, text)
+		}
+		if name != "series" && !strings.Contains(string(text), "a.csv:2752: ohlc-inconsistent") {
+			t.Errorf("%s does not say which row is wrong: %s", name, text)
+		}
+	}
+}

@@ -89,12 +89,24 @@ func TestAssistant_SeesNoHoldout(t *testing.T) {
 	l := labtest.New(t, labtest.SQLite, labtest.Calm)
 	l.ServeWith(2)
 	a := overStdio(t, l)
+	var markets int
 	for _, symbol := range slices.Sorted(maps.Keys(seeds)) { // in one order: a run learns from those before it
 		l.Import(prices(symbol))
 		_, handles := a.use("research", map[string]any{
 			"goal": "mean reversion on " + symbol + " 1h", "symbols": []string{symbol}, "count": 4, "seed": 3,
 		})
 		a.waitFor(handles[0])
+		said, _ := a.use("results", map[string]any{"handle": handles[0]})
+		read := leaders(said)
+		if len(read) < 2 {
+			t.Fatalf("an assistant reads %d judged rows of %s", len(read), said)
+		}
+		if looked(read) {
+			markets++
+		}
+	}
+	if markets != len(seeds)-1 {
+		t.Errorf("an assistant reads the adjusted p-value on %d markets, want %d", markets, len(seeds)-1)
 	}
 	id := l.Train(jobs.TrainingRequest{StrategyYAML: strategytest.Small(), Symbol: "EURUSD"})
 	l.Ends(id, ktrdr.Completed)

@@ -363,8 +363,14 @@ func TestAssistant_ThatMayOpenAHoldoutPaysForIt(t *testing.T) {
 			finalist = string(root.ID)
 		}
 	}
+	const figures = "holdout, net of costs: Sharpe | "
 	for range 2 { // the second time it is the same look
-		a.use("results", map[string]any{"handle": finalist})
+		if said, _ := a.use("results", map[string]any{"handle": finalist}); !strings.Contains(said, figures) {
+			t.Errorf("it is counted as a look and shows nothing of the holdout: %s", said)
+		}
+	}
+	if said, _ := overStdio(t, l).use("results", map[string]any{"handle": finalist}); strings.Contains(said, figures) {
+		t.Errorf("another assistant, which may not, reads %s", said)
 	}
 	if n := count(); n != 2 {
 		t.Errorf("%d looks after it read the holdout, want 2", n)

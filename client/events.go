@@ -63,7 +63,9 @@ func (c *Client) followEvents(ctx context.Context, op ktrdr.OperationID, in api.
 				if op == "" {
 					return requestOf(api.Events, in)
 				}
-				return requestOf(api.OperationEvents, api.OperationEventsRequest{ByID: api.ByID{ID: op}, EventsRequest: in.EventsRequest, UntilTerminal: true})
+				return requestOf(api.OperationEvents, api.OperationEventsRequest{
+					ByID: api.ByID{ID: op}, EventsRequest: in.EventsRequest, UntilTerminal: true,
+				})
 			},
 			deliver: func(got streamed) error {
 				at, err := ktrdr.ParseCursor(got.id)

@@ -42,7 +42,8 @@ func TestAssistant_ResearchesThroughKills(t *testing.T) {
 		waited.Go(func() { a.waitFor(run) })
 		for _, env := range [][]string{{slow}, nil} {
 			labtest.Eventually(t, time.Minute, "a training", func() bool {
-				return l.Run(run).Open == 4 && slices.ContainsFunc(l.Roots(), func(op ktrdr.Operation) bool { return op.Run == run && op.Phase == "TRAINING" })
+				trains := func(op ktrdr.Operation) bool { return op.Run == run && op.Phase == "TRAINING" }
+				return l.Run(run).Open == 4 && slices.ContainsFunc(l.Roots(), trains)
 			})
 			backend.Kill()
 			backend = l.ServeWith(2, env...)

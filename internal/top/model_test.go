@@ -219,7 +219,9 @@ func TestModel_TheLogShowsTheNewestUntilTheCursorIsMoved(t *testing.T) {
 	a.key("5")
 	a.answer(content{}, nil)
 	happen := func(n int) {
-		a.gets(happened(ktrdr.Event{Operation: "op_dummy_1", Kind: ktrdr.EventCreated, At: time.Unix(int64(n), 0), Cursor: ktrdr.Cursor{ID: int64(n)}}))
+		a.gets(happened(ktrdr.Event{
+			Operation: "op_dummy_1", Kind: ktrdr.EventCreated, At: time.Unix(int64(n), 0), Cursor: ktrdr.Cursor{ID: int64(n)},
+		}))
 	}
 	for n := range 3 {
 		happen(n)

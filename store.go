@@ -50,6 +50,9 @@ type Store interface {
 	Events(ctx context.Context, q EventQuery) ([]Event, error)
 	// LastEvent returns the cursor of the newest visible event.
 	LastEvent(ctx context.Context) (Cursor, error)
+	// EventBefore returns the cursor after which the newest n visible events come;
+	// the zero cursor if there are no more than n.
+	EventBefore(ctx context.Context, n int) (Cursor, error)
 	// PruneEvents deletes at most 500 events older than age and says how many.
 	PruneEvents(ctx context.Context, age time.Duration) (int, error)
 

@@ -41,7 +41,7 @@ var (
 		"Let the research that an operation belongs to be compacted if it claims nothing")
 	OperationEvents = get[OperationEventsRequest, Raw]("/operations/{id}/events",
 		"An operation's events from the beginning, as a stream or, with Accept: application/json, as pages", stream)
-	Events = get[EventsRequest, Raw]("/events",
+	Events = get[AllEventsRequest, Raw]("/events",
 		"All events from now on unless told from where, as a stream or, with Accept: application/json, as pages", stream)
 	StartDummy = post[dummy.Spec, Started]("/dummy/start",
 		"Start a dummy operation: steps and sleeps, with a hash chain as its result", creates)

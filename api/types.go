@@ -215,6 +215,12 @@ type EventsRequest struct {
 	Kinds     []ktrdr.EventKind `query:"kind" doc:"only events of these kinds"`
 }
 
+// AllEventsRequest asks for the events of all operations.
+type AllEventsRequest struct {
+	EventsRequest
+	Recent int `query:"recent" doc:"start with the newest events, 1 to 1000 of them; not used with after"`
+}
+
 // OperationEventsRequest asks for the events of an operation.
 type OperationEventsRequest struct {
 	ByID

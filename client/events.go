@@ -39,21 +39,33 @@ var FromBeginning = ktrdr.Cursor{Tx: -1}
 func (c *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor,
 	kinds ...ktrdr.EventKind,
 ) iter.Seq2[ktrdr.Event, error] {
+	in := api.AllEventsRequest{EventsRequest: api.EventsRequest{Kinds: kinds}} // LastEvent is the place in the log
+	switch after {
+	case ktrdr.Cursor{}:
+	case FromBeginning:
+		in.LastEvent = ktrdr.Cursor{}.String()
+	default:
+		in.LastEvent = after.String()
+	}
+	return c.followEvents(ctx, op, in)
+}
+
+// FollowRecentEvents yields the newest n events of all operations, at most 1,000, and
+// then new ones until ctx ends. It connects again as FollowEvents does.
+func (c *Client) FollowRecentEvents(ctx context.Context, n int) iter.Seq2[ktrdr.Event, error] {
+	return c.followEvents(ctx, "", api.AllEventsRequest{Recent: n})
+}
+
+func (c *Client) followEvents(ctx context.Context, op ktrdr.OperationID, in api.AllEventsRequest) iter.Seq2[ktrdr.Event, error] {
 	return func(yield func(ktrdr.Event, error) bool) {
-		in := api.EventsRequest{Kinds: kinds} // LastEvent is the place in the log
-		switch after {
-		case ktrdr.Cursor{}:
-		case FromBeginning:
-			in.LastEvent = ktrdr.Cursor{}.String()
-		default:
-			in.LastEvent = after.String()
-		}
 		r := &streamReader{
 			request: func() request {
 				if op == "" {
 					return requestOf(api.Events, in)
 				}
-				return requestOf(api.OperationEvents, api.OperationEventsRequest{ByID: api.ByID{ID: op}, EventsRequest: in, UntilTerminal: true})
+				return requestOf(api.OperationEvents, api.OperationEventsRequest{
+					ByID: api.ByID{ID: op}, EventsRequest: in.EventsRequest, UntilTerminal: true,
+				})
 			},
 			deliver: func(got streamed) error {
 				at, err := ktrdr.ParseCursor(got.id)

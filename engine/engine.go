@@ -61,6 +61,7 @@ type stored interface {
 	QueueCounts(ctx context.Context) ([]ktrdr.QueueCount, error)
 	Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, error)
 	LastEvent(ctx context.Context) (ktrdr.Cursor, error)
+	EventBefore(ctx context.Context, n int) (ktrdr.Cursor, error)
 	Changed() <-chan struct{}
 	History(ctx context.Context, op ktrdr.OperationID) ([]ktrdr.CheckpointInfo, error)
 	ListCheckpoints(ctx context.Context, q ktrdr.CheckpointQuery) (ktrdr.CheckpointPage, error)

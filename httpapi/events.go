@@ -52,13 +52,13 @@ func (s *Server) operationEvents(c *call, in api.OperationEventsRequest) error {
 	return s.sendEvents(st)
 }
 
-func (s *Server) allEvents(c *call, in api.EventsRequest) error {
-	after, given, err := eventCursor(in)
+func (s *Server) allEvents(c *call, in api.AllEventsRequest) error {
+	after, given, err := eventCursor(in.EventsRequest)
 	if err != nil {
 		return err
 	}
 	if !given {
-		if after, err = s.engine.LastEvent(c.Context()); err != nil {
+		if after, err = s.engine.EventBefore(c.Context(), in.Recent); err != nil {
 			return err
 		}
 	}

@@ -290,6 +290,12 @@ func (f *fakeEngine) LastEvent(context.Context) (ktrdr.Cursor, error) {
 	return ktrdr.Cursor{Tx: 1, ID: int64(len(f.log))}, nil
 }
 
+func (f *fakeEngine) EventBefore(_ context.Context, n int) (ktrdr.Cursor, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return ktrdr.Cursor{Tx: 1, ID: int64(max(0, len(f.log)-n))}, nil
+}
+
 // site is a server under test on a real socket.
 type site struct {
 	url    string

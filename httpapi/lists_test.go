@@ -112,6 +112,41 @@ func TestRuns_AShortIdIsResolvedEverywhere(t *testing.T) {
 
 // TestEvents_AreFilteredByKind reads pages and a stream of one kind. The cursor of
 // a page passes what was left out.
+func TestEvents_StartWithRecentOnes(t *testing.T) {
+	engine := &fakeEngine{}
+	st := serve(t, engine)
+	for _, kind := range []ktrdr.EventKind{ktrdr.EventCreated, ktrdr.EventClaimed, ktrdr.EventCompleted} {
+		engine.happen(ktrdr.Event{Kind: kind, Operation: testOp})
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	var streamed []ktrdr.EventKind
+	for e, err := range newClient(t, st, ktrdr.ScopeRead).FollowRecentEvents(ctx, 2) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if streamed = append(streamed, e.Kind); len(streamed) == 3 {
+			break
+		}
+		if len(streamed) == 2 {
+			engine.happen(ktrdr.Event{Kind: ktrdr.EventBackendDied})
+		}
+	}
+	if want := []ktrdr.EventKind{ktrdr.EventClaimed, ktrdr.EventCompleted, ktrdr.EventBackendDied}; !slices.Equal(streamed, want) {
+		t.Errorf("streamed %v, want %v", streamed, want)
+	}
+	for query, want := range map[string]int{"recent=0": http.StatusBadRequest, "recent=1001": http.StatusBadRequest, "recent=1000": http.StatusOK} {
+		if a := st.send(t, http.MethodGet, "/api/v1/events?"+query, "", header("Accept", "application/json")); a.status != want {
+			t.Errorf("%s: %d, want %d", query, a.status, want)
+		}
+	}
+	a := st.send(t, http.MethodGet, "/api/v1/events?recent=3&after=1-3", "", header("Accept", "application/json"))
+	var events []ktrdr.Event
+	if mustData(t, a, http.StatusOK, &events); len(events) != 1 || events[0].Kind != ktrdr.EventBackendDied {
+		t.Errorf("after a cursor: %+v", events)
+	}
+}
+
 func TestEvents_AreFilteredByKind(t *testing.T) {
 	engine := &fakeEngine{}
 	st := serve(t, engine)

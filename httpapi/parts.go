@@ -107,6 +107,7 @@ type Blobs interface {
 type Events interface {
 	Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, error)
 	LastEvent(ctx context.Context) (ktrdr.Cursor, error)
+	EventBefore(ctx context.Context, n int) (ktrdr.Cursor, error)
 	Changed() <-chan struct{}
 }
 

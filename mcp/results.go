@@ -124,7 +124,23 @@ func lookLines(looks []ktrdr.Look, a *answer) {
 			said = "by hand: it claims nothing"
 		}
 		a.line("holdout look %s: %s, adjusted p = %s, after %d looks before", strings.Join(numbers, ", "), said, number(l.Adjusted), l.Before)
+		holdoutFigures(l, a)
 	}
+}
+
+// holdoutFigures writes what a look showed. The server sends it only to an assistant that
+// may open holdouts, and has counted it as a look.
+func holdoutFigures(l *ktrdr.Look, a *answer) {
+	var c research.Confirmation
+	if len(l.Result) == 0 || json.Unmarshal(l.Result, &c) != nil {
+		return
+	}
+	h := c.Look.Holdout
+	a.table("holdout, net of costs: Sharpe | 95 % interval | return | buy and hold | p", [][]string{{
+		number(h.Sharpe.Annualized), number(c.Look.Low) + " to " + number(c.Look.High), percent(&h.Return), percent(&h.HoldReturn),
+		number(c.Look.P),
+	}})
+	a.line("You have read this holdout. It is counted as a look, and every later claim on the market needs a lower p-value.")
 }
 
 func jobResults(r *api.Results, a *answer) error {

@@ -28,7 +28,7 @@ func connected(t *testing.T, s *Server) *sdk.ClientSession {
 	return session
 }
 
-// An assistant pays for the list of tools with every request. Four bytes a token is a
+// An assistant pays for the list of tools with every request. Three bytes a token is a
 // cautious estimate for English and JSON.
 func TestTools_AreFewAndSmall(t *testing.T) {
 	list, err := connected(t, New(Config{})).ListTools(t.Context(), nil)
@@ -42,7 +42,7 @@ func TestTools_AreFewAndSmall(t *testing.T) {
 	if n := len(list.Tools); n > 12 {
 		t.Errorf("%d tools; at most 12 are allowed", n)
 	}
-	if tokens := len(text) / 4; tokens > 2000 {
+	if tokens := len(text) / 3; tokens > 2000 {
 		t.Errorf("about %d tokens; at most 2,000 are allowed", tokens)
 	}
 	for _, tool := range list.Tools {

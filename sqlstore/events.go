@@ -49,7 +49,7 @@ func insertRefused(ctx context.Context, t *tx, te *ktrdr.TransitionError) {
 // event may become visible after others that were written later; what lies
 // below the oldest open transaction is settled, so a reader that stops there
 // skips nothing. On SQLite one writer makes the ids enough.
-type eventTexts struct{ all, ofOne, last, prune query }
+type eventTexts struct{ all, ofOne, before, prune query }
 
 const (
 	eventColumns = `operation_id, kind, at, epoch, data FROM events WHERE `
@@ -63,13 +63,13 @@ var (
 		all: `SELECT 0, id, ` + eventColumns + `id > $2 AND $1 >= 0 ORDER BY id LIMIT $3`,
 		ofOne: `SELECT 0, id, ` + eventColumns +
 			`id > $2 AND $1 >= 0 AND substr(operation_id, -24) = substr($4, -24) AND operation_id = $4 ORDER BY id LIMIT $3`,
-		last:  `SELECT 0, id FROM events ORDER BY id DESC LIMIT 1`,
-		prune: `DELETE FROM events WHERE id IN (SELECT id FROM (SELECT id, at FROM events ORDER BY id LIMIT 500) WHERE at < {now} - $1)`,
+		before: `SELECT 0, id FROM events ORDER BY id DESC LIMIT 1 OFFSET $1`,
+		prune:  `DELETE FROM events WHERE id IN (SELECT id FROM (SELECT id, at FROM events ORDER BY id LIMIT 500) WHERE at < {now} - $1)`,
 	}
 	postgresEvents = eventTexts{
-		all:   `SELECT tx, id, ` + eventColumns + settled + ` AND (tx, id) > ($1, $2) ORDER BY tx, id LIMIT $3`,
-		ofOne: `SELECT tx, id, ` + eventColumns + settled + ` AND (tx, id) > ($1, $2) AND operation_id = $4 ORDER BY tx, id LIMIT $3`,
-		last:  `SELECT tx, id FROM events WHERE ` + settled + ` ORDER BY tx DESC, id DESC LIMIT 1`,
+		all:    `SELECT tx, id, ` + eventColumns + settled + ` AND (tx, id) > ($1, $2) ORDER BY tx, id LIMIT $3`,
+		ofOne:  `SELECT tx, id, ` + eventColumns + settled + ` AND (tx, id) > ($1, $2) AND operation_id = $4 ORDER BY tx, id LIMIT $3`,
+		before: `SELECT tx, id FROM events WHERE ` + settled + ` ORDER BY tx DESC, id DESC LIMIT 1 OFFSET $1`,
 		prune: `DELETE FROM events WHERE (tx, id) IN (SELECT tx, id FROM (SELECT tx, id, at FROM events ORDER BY tx, id LIMIT 500) AS oldest
 			WHERE at < {now} - $1)`,
 	}
@@ -110,8 +110,11 @@ var scanEvent = fields(func(e *ktrdr.Event) []any {
 })
 
 // LastEvent implements ktrdr.Store.
-func (s *Store) LastEvent(ctx context.Context) (ktrdr.Cursor, error) {
-	c, err := readRow(ctx, s, fields(func(c *ktrdr.Cursor) []any { return []any{&c.Tx, &c.ID} }), s.eventTexts().last)
+func (s *Store) LastEvent(ctx context.Context) (ktrdr.Cursor, error) { return s.EventBefore(ctx, 0) }
+
+// EventBefore implements ktrdr.Store.
+func (s *Store) EventBefore(ctx context.Context, n int) (ktrdr.Cursor, error) {
+	c, err := readRow(ctx, s, fields(func(c *ktrdr.Cursor) []any { return []any{&c.Tx, &c.ID} }), s.eventTexts().before, n)
 	return c, ifNoRow(err, nil)
 }
 

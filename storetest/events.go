@@ -89,6 +89,13 @@ var logs = map[string]func(*lab){
 		last, err := l.LastEvent(l.ctx())
 		l.must(err)
 		same(l, "the last event", last, all[len(all)-1].Cursor)
+		for _, n := range []int{1, 7, len(all), len(all) + 1} {
+			before, err := l.EventBefore(l.ctx(), n)
+			l.must(err)
+			newest, err := l.Events(l.ctx(), ktrdr.EventQuery{After: before})
+			l.must(err)
+			same(l, "the newest events", newest, all[max(0, len(all)-n):])
+		}
 		if !slices.IsSortedFunc(all, func(a, b ktrdr.Event) int { return compareCursors(a.Cursor, b.Cursor) }) {
 			l.Error("the cursors are not in order")
 		}

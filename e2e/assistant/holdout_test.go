@@ -89,12 +89,24 @@ func TestAssistant_SeesNoHoldout(t *testing.T) {
 	l := labtest.New(t, labtest.SQLite, labtest.Calm)
 	l.ServeWith(2)
 	a := overStdio(t, l)
+	var markets int
 	for _, symbol := range slices.Sorted(maps.Keys(seeds)) { // in one order: a run learns from those before it
 		l.Import(prices(symbol))
 		_, handles := a.use("research", map[string]any{
 			"goal": "mean reversion on " + symbol + " 1h", "symbols": []string{symbol}, "count": 4, "seed": 3,
 		})
 		a.waitFor(handles[0])
+		said, _ := a.use("results", map[string]any{"handle": handles[0]})
+		read := leaders(said)
+		if len(read) < 2 {
+			t.Fatalf("an assistant reads %d judged rows of %s", len(read), said)
+		}
+		if looked(read) {
+			markets++
+		}
+	}
+	if markets != len(seeds)-1 {
+		t.Errorf("an assistant reads the adjusted p-value on %d markets, want %d", markets, len(seeds)-1)
 	}
 	id := l.Train(jobs.TrainingRequest{StrategyYAML: strategytest.Small(), Symbol: "EURUSD"})
 	l.Ends(id, ktrdr.Completed)
@@ -351,8 +363,14 @@ func TestAssistant_ThatMayOpenAHoldoutPaysForIt(t *testing.T) {
 			finalist = string(root.ID)
 		}
 	}
+	const figures = "holdout, net of costs: Sharpe | "
 	for range 2 { // the second time it is the same look
-		a.use("results", map[string]any{"handle": finalist})
+		if said, _ := a.use("results", map[string]any{"handle": finalist}); !strings.Contains(said, figures) {
+			t.Errorf("it is counted as a look and shows nothing of the holdout: %s", said)
+		}
+	}
+	if said, _ := overStdio(t, l).use("results", map[string]any{"handle": finalist}); strings.Contains(said, figures) {
+		t.Errorf("another assistant, which may not, reads %s", said)
 	}
 	if n := count(); n != 2 {
 		t.Errorf("%d looks after it read the holdout, want 2", n)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,39 +32,65 @@ func csv(b *market.Bars) string {
 // A scripted assistant imports data, researches, waits while the backend is killed
 // twice, reads the verdict and exports the report.
 func TestAssistant_ResearchesThroughKills(t *testing.T) {
-	t.Parallel()
-	l := labtest.New(t, labtest.SQLite, labtest.Calm)
-	backend := l.ServeWith(2)
-	a := overStdio(t, l)
+	onBoth(t, func(t *testing.T, l *labtest.Lab) {
+		slow := "KTRDR_INJECT=delay=1h:training:mean reversion" // no research ends before the second kill
+		backend := l.ServeWith(2, slow)
+		a := overStdio(t, l)
+		run := a.importsAndResearches()
 
+		var waited sync.WaitGroup
+		waited.Go(func() { a.waitFor(run) })
+		for _, env := range [][]string{{slow}, nil} {
+			labtest.Eventually(t, time.Minute, "a training", func() bool {
+				trains := func(op ktrdr.Operation) bool { return op.Run == run && op.Phase == "TRAINING" }
+				return l.Run(run).Open == 4 && slices.ContainsFunc(l.Roots(), trains)
+			})
+			backend.Kill()
+			backend = l.ServeWith(2, env...)
+		}
+		waited.Wait()
+		if r := l.Run(run); r.Completed+r.Rejected != 4 || r.Failed != 0 {
+			t.Errorf("the run: %+v", r)
+		}
+		a.readsTheVerdict(run)
+	})
+}
+
+// onBoth runs a test on both databases.
+func onBoth(t *testing.T, test func(t *testing.T, l *labtest.Lab)) {
+	t.Helper()
+	t.Parallel()
+	for _, kind := range []labtest.StoreKind{labtest.SQLite, labtest.Postgres} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			test(t, labtest.New(t, kind, labtest.Calm))
+		})
+	}
+}
+
+// importsAndResearches imports prices and starts a run of four researches.
+func (a *assistant) importsAndResearches() (run string) {
+	a.Helper()
 	prices := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 1, Edge: 0.3})
 	_, handles := a.use("import_prices", map[string]any{
 		"content": csv(prices), "name": "EURUSD_1h.csv", "symbol": "EURUSD", "timeframe": "1h",
 	})
 	a.waitFor(handles[0])
 	if said, _ := a.use("look", map[string]any{"at": "data"}); !strings.Contains(said, "<data>EURUSD</data> | 1h | 3000") {
-		t.Errorf("the data: %s", said)
+		a.Errorf("the data: %s", said)
 	}
 	_, handles = a.use("research", map[string]any{"goal": "mean reversion on EURUSD 1h", "count": 4, "seed": 3})
-	run := handles[0]
+	return handles[0]
+}
 
-	var waited sync.WaitGroup
-	waited.Go(func() { a.waitFor(run) })
-	for range 2 {
-		labtest.Eventually(t, time.Minute, "an open research", func() bool { r := l.Run(run); return r.Open > 0 || !r.EndedAt.IsZero() })
-		backend.Kill()
-		backend = l.ServeWith(2)
-	}
-	waited.Wait()
-
-	if r := l.Run(run); r.Completed+r.Rejected != 4 || r.Failed != 0 {
-		t.Errorf("the run: %+v", r)
-	}
+// readsTheVerdict reads why the best research has its verdict, and exports the reports.
+func (a *assistant) readsTheVerdict(run string) {
+	a.Helper()
 	said, _ := a.use("results", map[string]any{"handle": run})
 	id := regexp.MustCompile(`op_agent_research_\w+`).FindString(said)
 	if said, _ := a.use("explain", map[string]any{"research": id}); !strings.Contains(said, "test part | beats_luck") ||
 		!strings.Contains(said, "Next: ") {
-		t.Errorf("the verdict: %s", said)
+		a.Errorf("the verdict: %s", said)
 	}
 	for uri, part := range map[string]string{
 		"ktrdr://runs/" + run + "/report.html":        "</html>",
@@ -73,7 +100,7 @@ func TestAssistant_ResearchesThroughKills(t *testing.T) {
 		"ktrdr://grammar": "fuzzy_sets",
 	} {
 		if text := a.read(uri); !strings.Contains(text, part) {
-			t.Errorf("%s has no %q: %.200s", uri, part, text)
+			a.Errorf("%s has no %q: %.200s", uri, part, text)
 		}
 	}
 }
@@ -91,44 +118,55 @@ const designed = 50
 // An assistant designs 50 researches while the backend is killed again and again, in the
 // middle of its answers too. None is lost, none is done twice, all are in the ledger.
 func TestAssistant_DesignsThroughKills(t *testing.T) {
-	t.Parallel()
-	l := labtest.New(t, labtest.SQLite, labtest.Calm)
-	serve := func() *labtest.Process { return l.ServeWith(2, "KTRDR_MAX_RESEARCHES="+strconv.Itoa(designed)) }
-	backend := serve()
-	l.Market("EURUSD", 1200, 1)
-	a := overStdio(t, l)
-	_, handles := a.use("research", map[string]any{"goal": "EURUSD 1h", "count": designed, "seed": 1, "designer": "assistant"})
-	run := handles[0]
+	onBoth(t, func(t *testing.T, l *labtest.Lab) {
+		serve := func() *labtest.Process { return l.ServeWith(2, "KTRDR_MAX_RESEARCHES="+strconv.Itoa(designed)) }
+		backend := serve()
+		l.Market("EURUSD", 1200, 1)
+		a := overStdio(t, l)
+		_, handles := a.use("research", map[string]any{"goal": "EURUSD 1h", "count": designed, "seed": 1, "designer": "assistant"})
+		run := handles[0]
 
-	given := map[string]string{} // strategy by research
-	perKill := max(1, designed/kills())
-	for len(given) < designed {
-		for _, d := range a.waiting() {
-			strategy := fmt.Sprintf("idea_%02d", len(given))
-			args := map[string]any{
-				"design": d.design, "hypothesis": "RSI works", "strategy": strategytest.Small(
-					"name: small", "name: "+strategy, "epochs: 24", "epochs: 2", "[25, 15]", fmt.Sprintf("[%d, 15]", 20+len(given)%10)),
+		given, killed := map[string]string{}, 0 // strategy by research
+		for len(given) < designed {
+			for _, d := range a.waiting() {
+				strategy := fmt.Sprintf("idea_%02d", len(given))
+				var said string
+				var made []string
+				var answered sync.WaitGroup
+				answered.Go(func() { said, made, _ = a.try("design", designOf(d.design, strategy, len(given))) })
+				for ; killed < (len(given)+1)*kills()/designed; killed++ { // while the strategy is on its way
+					backend.Kill()
+					backend = serve()
+				}
+				answered.Wait()
+				if given[d.research] != "" || len(made) != 1 || made[0] != d.research {
+					t.Fatalf("%s was asked for again, or answered with %s", d.research, said)
+				}
+				given[d.research] = strategy
 			}
-			var said string
-			var made []string
-			var answered sync.WaitGroup
-			answered.Go(func() { said, made, _ = a.try("design", args) })
-			if len(given)%perKill == perKill-1 { // while the strategy is on its way
-				backend.Kill()
-				backend = serve()
-			}
-			answered.Wait()
-			if given[d.research] != "" || len(made) != 1 || made[0] != d.research {
-				t.Fatalf("%s was asked for again, or answered with %s", d.research, said)
-			}
-			given[d.research] = strategy
 		}
+		a.waitFor(run)
+		if killed != kills() {
+			t.Errorf("the backend was killed %d times, want %d", killed, kills())
+		}
+		if r := l.Run(run); r.Created != designed || r.Completed+r.Rejected != designed {
+			t.Errorf("the run: %+v", r)
+		}
+		audit(t, l, run, given)
+	})
+}
+
+// designOf gives a design its strategy, the nth.
+func designOf(design, strategy string, n int) map[string]any {
+	return map[string]any{
+		"design": design, "hypothesis": "RSI works", "strategy": strategytest.Small(
+			"name: small", "name: "+strategy, "epochs: 24", "epochs: 2", "[25, 15]", fmt.Sprintf("[%d, 15]", 20+n%10)),
 	}
-	a.waitFor(run)
-	r := l.Run(run)
-	if r.Created != designed || r.Completed+r.Rejected != designed {
-		t.Errorf("the run: %+v", r)
-	}
+}
+
+// audit compares the ledger of a run with the strategies that its researches were given.
+func audit(t *testing.T, l *labtest.Lab, run string, given map[string]string) {
+	t.Helper()
 	ledger := l.Ledger(run)
 	if len(ledger) != designed {
 		t.Errorf("%d places are in the ledger, want %d", len(ledger), designed)

@@ -63,7 +63,7 @@ func TestHTML_FilesShowNothingOfASealedHoldout(t *testing.T) {
 	}
 }
 
-// shownPrices are prices as texts with so many decimals, or with all of them (-1).
+// shownPrices are prices as texts with that number of decimals, or with all of them (-1).
 type shownPrices struct {
 	decimals int
 	texts    map[string]bool

@@ -117,7 +117,7 @@ func TestTop_SaysThatTheServerIsAwayAndRecovers(t *testing.T) {
 	backend := l.begin(&struct{}{}, "serve", "--addr", addr, "--workers", "0")
 	l.url = "http://" + addr
 	x := labtest.OnTerminal(t, l.call("top"), 100, 24)
-	x.Shows("No run yet.", "ok, up")
+	x.Shows("No run yet.", "ok; 0 of ")
 	backend.Kill()
 	x.Shows("No answer from http://"+addr, "trying again")
 	l.begin(&struct{}{}, "serve", "--addr", addr, "--workers", "1")
@@ -133,7 +133,9 @@ func TestTop_SaysThatTheServerIsAwayAndRecovers(t *testing.T) {
 		t.Errorf("exit code %d, want %d and a terminal as it was before", code, exitInterrupted)
 	}
 	x = labtest.OnTerminal(t, l.call("top"), 100, 24)
-	x.Shows("ok, up")
+	x.Shows("ok; 0 of ")
+	x.Type("5")
+	x.Shows("dummy "+ktrdr.OperationID(id).Tail(), "completed", "backend started") // from before it was started
 	x.Signal(syscall.SIGTERM)
 	if code := x.Ended(30 * time.Second); code != exitInterrupted || !x.Restored() {
 		t.Errorf("after SIGTERM: exit code %d, want %d and a terminal as it was before", code, exitInterrupted)

@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -38,8 +39,10 @@ func (m model) lines() []string {
 	return lines
 }
 
+// headLine says how the server is. Its end is cut off where the terminal is narrow.
 func (m *model) headLine() string {
-	return m.palette.Paint("1", "ktrdr top") + "  " + term.Plain(m.server) + "  " + term.Plain(m.summary)
+	parts := []string{m.palette.Paint("1", "ktrdr top"), term.Plain(m.summary), term.Plain(m.server)}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
 }
 
 // whereLine are the views, or the way to what was opened.

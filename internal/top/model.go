@@ -3,6 +3,7 @@ package top
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -16,6 +17,7 @@ import (
 const (
 	pace        = time.Second // between two reads
 	mostEvents  = 1000        // of the log
+	pastEvents  = 200         // of the log, from before top was started
 	fewestLines = 8           // a terminal that is lower shows less of the details
 )
 
@@ -125,16 +127,28 @@ func (m *model) take(x loaded) {
 }
 
 func logContent(events []ktrdr.Event) content {
-	c := content{read: true, head: []string{"TIME", "OPERATION", "EVENT"}, empty: "No event since top was started."}
+	c := content{read: true, head: []string{"TIME", "OPERATION", "EVENT"}, empty: "No event yet."}
 	for _, e := range slices.Backward(events) {
 		opens := target{}
 		if e.Operation != "" {
 			opens = target{oneOperation, string(e.Operation)}
 		}
 		at, story, _ := cutTime(view.Timed(e))
-		c.rows = append(c.rows, rowOf(opens, at, term.Dash(e.Operation.Tail()), story))
+		r := rowOf(opens, at, term.Dash(nameOf(e.Operation)), story)
+		r.at = e.Cursor.String()
+		c.rows = append(c.rows, r)
 	}
 	return c
+}
+
+// nameOf names an operation by its type and the end of its id: operations of one
+// research may share that end.
+func nameOf(id ktrdr.OperationID) string {
+	parts := strings.Split(string(id), "_")
+	if len(parts) < 5 { // op, type, date, time, tail
+		return id.Tail()
+	}
+	return strings.Join(parts[1:len(parts)-3], "_") + " " + id.Tail()
 }
 
 // cutTime divides the time from what happened.

@@ -194,10 +194,11 @@ func TestModel_TheLogHasNewestFirstAndIsBounded(t *testing.T) {
 	a := start()
 	a.key("5")
 	a.answer(content{}, nil)
-	a.has(t, "No event since top was started.")
+	a.has(t, "No event yet.")
 	for i := range mostEvents + 5 {
 		a.gets(happened(ktrdr.Event{
 			Operation: ktrdr.OperationID(fmt.Sprintf("op_dummy_%d", i)), Kind: ktrdr.EventCreated, At: time.Unix(int64(i), 0),
+			Cursor: ktrdr.Cursor{ID: int64(i)},
 		}))
 	}
 	if len(a.events) != mostEvents {
@@ -206,6 +207,29 @@ func TestModel_TheLogHasNewestFirstAndIsBounded(t *testing.T) {
 	if r := a.here().shown()[0]; r.cells[1] != fmt.Sprint(mostEvents+4) {
 		t.Errorf("the first row is %v, want the newest", r.cells)
 	}
+	for _, kind := range []string{"training", "agent_design"} { // of one research: their ids end alike
+		a.gets(happened(ktrdr.Event{Operation: ktrdr.OperationID("op_" + kind + "_20261116_120000_0000aaaa"), Kind: ktrdr.EventCreated}))
+		a.has(t, "  "+kind+" 0000aaaa")
+	}
+}
+
+// The cursor is with the newest event until it is moved; then it stays at its event.
+func TestModel_TheLogShowsTheNewestUntilTheCursorIsMoved(t *testing.T) {
+	a := start()
+	a.key("5")
+	a.answer(content{}, nil)
+	happen := func(n int) {
+		a.gets(happened(ktrdr.Event{
+			Operation: "op_dummy_1", Kind: ktrdr.EventCreated, At: time.Unix(int64(n), 0), Cursor: ktrdr.Cursor{ID: int64(n)},
+		}))
+	}
+	for n := range 3 {
+		happen(n)
+	}
+	a.has(t, "> "+time.Unix(2, 0).Format(time.TimeOnly))
+	a.key("down")
+	happen(3) // of the same operation
+	a.has(t, "> "+time.Unix(1, 0).Format(time.TimeOnly))
 }
 
 // TestModel_EveryScreenFits draws anything on terminals of every size.

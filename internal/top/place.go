@@ -49,7 +49,7 @@ func (t target) name() string {
 type place struct {
 	target
 	cursor int
-	key    target // of the row at the cursor, which stays there when rows move
+	key    key // of the row at the cursor, which stays there when rows move
 	filter string
 	content
 }
@@ -64,12 +64,20 @@ type content struct {
 }
 
 type row struct {
-	opens target
+	key
 	cells []string
 }
 
+// key tells a row from others: by what it opens, and by when where several open the same.
+type key struct {
+	opens target
+	at    string
+}
+
 // rowOf makes a row of texts that others may have written.
-func rowOf(opens target, cells ...string) row { return row{opens, text.Map(cells, term.Plain)} }
+func rowOf(opens target, cells ...string) row {
+	return row{key{opens: opens}, text.Map(cells, term.Plain)}
+}
 
 // shown are the rows that the filter lets through.
 func (p *place) shown() []row {
@@ -94,17 +102,18 @@ func (p *place) selected() (row, bool) {
 // move sets the cursor, and remembers which row is there.
 func (p *place) move(to int) {
 	p.cursor = max(0, min(to, len(p.shown())-1))
-	p.key = target{}
+	p.key = key{}
 	if r, ok := p.selected(); ok {
-		p.key = r.opens
+		p.key = r.key
 	}
 }
 
-// fill replaces the content. The cursor stays at its row as long as that is there.
+// fill replaces the content. The cursor stays at its row as long as that is there; at the
+// newest row of the log it stays with the newest.
 func (p *place) fill(c content) {
 	p.content = c
-	if p.key != (target{}) {
-		if i := slices.IndexFunc(p.shown(), func(r row) bool { return r.opens == p.key }); i >= 0 {
+	if p.key != (key{}) && (p.kind != logs || p.cursor > 0) {
+		if i := slices.IndexFunc(p.shown(), func(r row) bool { return r.key == p.key }); i >= 0 {
 			p.cursor = i
 			return
 		}

@@ -69,8 +69,8 @@ func summary(h ktrdr.Health, st research.Status, fleet []ktrdr.Worker) string {
 			live, busy, slots = live+1, busy+w.Running, slots+w.Slots
 		}
 	}
-	said := fmt.Sprintf("%s, up %s; %d of %d researches active, %d wait; %s, %d of %d slots busy", h.Status,
-		term.Seconds(h.UptimeSeconds), st.Capacity.Active, st.Capacity.Limit, st.Capacity.Waiting, text.Counted(live, "worker"), busy, slots)
+	said := fmt.Sprintf("%s; %d of %d researches active, %d wait; %s, %d of %d slots busy; up %s", h.Status, st.Capacity.Active,
+		st.Capacity.Limit, st.Capacity.Waiting, text.Counted(live, "worker"), busy, slots, term.Seconds(h.UptimeSeconds))
 	if h.Paused {
 		said = "PAUSED; " + said
 	}

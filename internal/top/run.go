@@ -55,12 +55,16 @@ func Run(ctx context.Context, c *client.Client, terminal *os.File, out io.Writer
 	return err
 }
 
-// follow reads new events for as long as ctx lasts, over as many connections as it
+// follow reads recent and new events for as long as ctx lasts, over as many connections as it
 // takes.
 func follow(ctx context.Context, c *client.Client, tell func(ktrdr.Event)) {
 	after := ktrdr.Cursor{}
 	for ctx.Err() == nil {
-		for e, err := range c.FollowEvents(ctx, "", after) {
+		events := c.FollowRecentEvents(ctx, pastEvents)
+		if after != (ktrdr.Cursor{}) {
+			events = c.FollowEvents(ctx, "", after)
+		}
+		for e, err := range events {
 			if err != nil {
 				break
 			}

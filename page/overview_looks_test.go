@@ -48,7 +48,8 @@ func TestThresholds_TheLegendNeedsALook(t *testing.T) {
 		return w.Body.String()
 	}
 	const legend = `<i class="lu"></i>needed`
-	if html := shown(report.MarketThreshold{Name: "EURUSD 1h", NeededP: 0.01}); strings.Contains(html, legend) || !strings.Contains(html, "EURUSD") {
+	html := shown(report.MarketThreshold{Name: "EURUSD 1h", NeededP: 0.01})
+	if strings.Contains(html, legend) || !strings.Contains(html, "EURUSD") {
 		t.Errorf("without a look the figure says what was needed:\n%s", html)
 	}
 	if html := shown(report.MarketThreshold{Name: "EURUSD 1h", Looks: 1, NeededP: 0.01, Needed: new(3.0)}); !strings.Contains(html, legend) {

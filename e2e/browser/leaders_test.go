@@ -31,7 +31,8 @@ func (s *site) sortsByItsHeads() {
 	const sorted = `(() => { const th = document.querySelector("table.lead th[aria-sort]");
 		return [th.querySelector("a").innerText, th.ariaSort, new URLSearchParams(location.search)].join(", ") })()`
 	click := func() {
-		eval[bool](s.browser, `[...document.querySelectorAll("table.lead thead a")].find((a) => a.innerText.startsWith("Return")).click() ?? true`)
+		eval[bool](s.browser, `[...document.querySelectorAll("table.lead thead a")]
+			.find((a) => a.innerText.startsWith("Return")).click() ?? true`)
 	}
 	s.until("the board is sorted by verdict", sorted+` === "Verdict ↓, descending, "`)
 	click()

@@ -38,7 +38,8 @@ func TestPage_ShowsTheNumbersOfTheAPI(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &rows); err != nil {
 		t.Fatal(err)
 	}
-	head := eval[string](s.browser, `[...document.querySelectorAll("table.lead thead th")].map((c) => (c.querySelector("a") ?? c).innerText.trim()).join("|")`)
+	head := eval[string](s.browser, `[...document.querySelectorAll("table.lead thead th")]
+		.map((c) => (c.querySelector("a") ?? c).innerText.trim()).join("|")`)
 	column := func(name string) int {
 		for i, h := range strings.Split(head, "|") {
 			if strings.TrimRight(h, " ↑↓") == name {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 // The places of a parameter.
@@ -84,6 +85,8 @@ func Names(t reflect.Type) []string {
 		return text.Strings(ktrdr.EventKinds)
 	case reflect.TypeFor[ktrdr.Sort]():
 		return text.Strings(ktrdr.Sorts)
+	case reflect.TypeFor[report.LeaderSort]():
+		return text.Strings(report.Sorts)
 	case reflect.TypeFor[ktrdr.RunState]():
 		return text.Strings(ktrdr.RunStates)
 	}

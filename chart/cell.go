@@ -34,6 +34,17 @@ func (s Skill) HTML() template.HTML {
 	return template.HTML(c.String()) //nolint:gosec // the only text was escaped where it was written
 }
 
+// SkillAxis is the scale of the column, in its head.
+func SkillAxis(scale Scale) template.HTML {
+	c := &canvas{x: scale, y: Scale{Max: 1}, height: 12}
+	c.printf(`<svg class="sl" height="12" aria-hidden="true">`)
+	for _, t := range Numbers(scale.Ticks(4)) {
+		c.printf(`<text x="%s" y="10" text-anchor="middle" fill="currentColor">%s</text>`, c.at(t.At), t.Text)
+	}
+	c.printf(`</svg>`)
+	return template.HTML(c.String()) //nolint:gosec // figures only
+}
+
 func (s Skill) words() string {
 	text := "Sharpe ratio " + Number(s.Value, 2)
 	if s.Error > 0 {

@@ -101,7 +101,7 @@ func TestPlot_IsWellFormedAndInert(t *testing.T) {
 	line := []XY{{0, 1}, {1, math.NaN()}, {2, 2}, {3, 1.5}}
 	plot := Plot{
 		Label: attack, Unit: attack, X: Scale{Max: 3}, Y: Scale{Min: 0.5, Max: 3}.Logarithmic(),
-		XTicks: []Tick{{0, attack, -1}, {3, attack, 1}},
+		XTicks: []Tick{{0, attack, -1, ""}, {3, attack, 1, ""}},
 		Layers: []Layer{
 			Zone{From: 0, To: 1, Class: "tr", Text: attack, Note: attack},
 			Area{Points: line[2:], Base: 1, Class: "fl"},

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Plot is a figure with one x axis and one y axis.
@@ -23,7 +24,8 @@ type Plot struct {
 type Tick struct {
 	At   float64
 	Text string
-	Edge int // -1: the text starts there; 1: it ends there; 0: it is centred
+	Edge int    // -1: the text starts there; 1: it ends there; 0: it is centred
+	Show string // of an instant in Unix seconds: the part of it that a page writes in the reader's zone, clock or date
 }
 
 // Layer is something drawn on the plot. Layers are drawn in order.
@@ -90,9 +92,17 @@ func (p Plot) drawY(c *canvas) {
 func (p Plot) drawX(c *canvas) {
 	c.WriteString(`<svg class="x" height="20" aria-hidden="true">`)
 	for _, t := range p.XTicks {
-		c.printf(`<text x="%s" y="15"%s>%s</text>`, c.at(t.At), anchor(t.Edge), template.HTMLEscapeString(t.Text))
+		c.printf(`<text x="%s" y="15"%s%s>%s</text>`, c.at(t.At), anchor(t.Edge), t.instant(), template.HTMLEscapeString(t.Text))
 	}
 	c.WriteString(`</svg>`)
+}
+
+// instant says which instant a tick is, as a time element does.
+func (t Tick) instant() string {
+	if t.Show == "" {
+		return ""
+	}
+	return fmt.Sprintf(` datetime="%s" data-show="%s"`, time.Unix(int64(t.At), 0).UTC().Format(time.RFC3339), t.Show)
 }
 
 // Numbers are ticks that are labelled with their values.

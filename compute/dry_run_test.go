@@ -77,10 +77,11 @@ func TestLoad_ADryRunOfAnAppendSaysWhatChanges(t *testing.T) {
 	}
 	load("imports/one.csv", false)
 	r := load("imports/two.csv", true)
-	if m := r.Merged; m == nil || m.Added != 5 || m.Changed != 10 || m.InHoldout != 4 || len(m.First) != 6 {
-		t.Errorf("the dry run says %+v, want 5 new, 10 changed, 4 of them in the holdout and 6 told", m)
+	if m := r.Merged; m == nil || m.Added != 5 || m.Changed != 10 || m.InHoldout != 4 || m.AddedInHoldout != 5 ||
+		len(m.First) != 6 {
+		t.Errorf("the dry run says %+v, want 5 new, all after the holdout begins, 10 changed, 4 of them in the holdout and 6 told", m)
 	}
-	if !strings.Contains(r.Summary, "5 new bars, 10 changed (4 of them in the holdout)") {
+	if !strings.Contains(r.Summary, "5 new bars (5 after the holdout begins), 10 changed (4 of them in the holdout)") {
 		t.Errorf("summary %q", r.Summary)
 	}
 	if e, err := o.library.Info(t.Context(), "EURUSD", market.H1); err != nil || e.Bars != 20 {

@@ -94,7 +94,7 @@ func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market
 			if out.Merged, err = r.library.WouldMerge(ctx, was, im); err != nil {
 				return nil, err
 			}
-			out.Summary += fmt.Sprintf("; %s, %s", text.Counted(out.Merged.Added, "new bar"), changed(out.Merged))
+			out.Summary += fmt.Sprintf("; %s, %s", added(out.Merged), changed(out.Merged))
 		}
 	case !errors.Is(err, market.ErrNoData):
 		return nil, err
@@ -145,6 +145,14 @@ func loaded(done library.Imported, r market.DataReport) string {
 		return said + "; market undecided: " + p.Question
 	}
 	return said + "; market " + p.Market.ID + ": " + p.Reason
+}
+
+func added(m *market.Merged) string {
+	said := text.Counted(m.Added, "new bar")
+	if m.AddedInHoldout > 0 {
+		said += fmt.Sprintf(" (%d after the holdout begins)", m.AddedInHoldout)
+	}
+	return said
 }
 
 func changed(m *market.Merged) string {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/report"
 )
 
@@ -65,7 +66,7 @@ func TestTable_ParametersHaveOnePlace(t *testing.T) {
 
 func TestTable_TheLeaderboardTakesEverySort(t *testing.T) {
 	for _, p := range api.Params(reflect.TypeFor[report.LeaderboardQuery]()) {
-		if p.Name == "sort" && !slices.Equal(p.Names, report.Sorts) {
+		if p.Name == "sort" && !slices.Equal(p.Names, text.Strings(report.Sorts)) {
 			t.Errorf("sort takes %q, want %q", p.Names, report.Sorts)
 		}
 	}

@@ -248,6 +248,9 @@ const printedChanges = 5
 
 func printMerged(w io.Writer, what string, m *market.Merged, verbose bool) {
 	fmt.Fprintf(w, "  %s: %s, %d as they were, %d changed\n", term.Plain(what), text.Counted(m.Added, "new bar"), m.Same, m.Changed)
+	if m.AddedInHoldout > 0 {
+		fmt.Fprintf(w, "    %d of the new bars are after the holdout begins\n", m.AddedInHoldout)
+	}
 	most := printedChanges
 	if verbose {
 		most = len(m.First)

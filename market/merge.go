@@ -15,6 +15,8 @@ type Merged struct {
 
 	// of those changed, the bars that close after the holdout begins: they are counted and not told
 	InHoldout int `json:"in_holdout,omitempty"`
+	// of those added, the bars that close after the holdout begins
+	AddedInHoldout int `json:"added_in_holdout,omitempty"`
 
 	First []Change `json:"first,omitempty"` // the first bars before the holdout that were changed
 }
@@ -62,6 +64,9 @@ func merge(old, add *Bars, holdout int64) (*Bars, Merged, error) {
 		case i == old.Len() || add.Time[j] < old.Time[i]:
 			b.Append(add.At(j))
 			m.Added++
+			if add.Timeframe.End(add.Time[j]) > holdout {
+				m.AddedInHoldout++
+			}
 			j++
 		default:
 			was, is := old.At(i), add.At(j)

@@ -156,27 +156,54 @@ func squeeze(css []byte) []byte {
 }
 
 // squeezeScript drops the lines of a script that are comments, and the space that
-// only people need. What a line has between its first and its last quote stays as
-// it is. No script has a text of several lines.
+// only people need. Texts in quotes stay as they are. No script has a text of
+// several lines, or a regular expression.
 func squeezeScript(js []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(js) {
 		if line = bytes.TrimSpace(line); len(line) == 0 || bytes.HasPrefix(line, []byte("//")) {
 			continue
 		}
-		first, last := bytes.IndexAny(line, "\"'`"), bytes.LastIndexAny(line, "\"'`")
-		if first < 0 {
-			first, last = len(line), len(line)-1
+		for len(line) > 0 {
+			code, text := line, 0
+			if quote := bytes.IndexAny(line, "\"'`"); quote >= 0 {
+				code, text = line[:quote], textEnd(line[quote:])
+			}
+			if comment := bytes.Index(code, []byte("// ")); comment >= 0 {
+				code, line = code[:comment], line[:comment]
+				text = 0
+			}
+			out = append(out, needless.ReplaceAll(code, []byte("$1"))...)
+			out = append(out, line[len(code):len(code)+text]...)
+			line = line[len(code)+text:]
 		}
-		out = append(out, needless.ReplaceAll(line[:first], []byte("$1"))...)
-		out = append(out, line[first:last+1]...)
-		out = append(append(out, needless.ReplaceAll(line[last+1:], []byte("$1"))...), '\n')
+		out = append(bytes.TrimRight(out, " "), '\n')
 	}
 	return out
 }
 
-// needless is a comment at the end of a line, and space beside a sign.
-var needless = regexp.MustCompile(` ?// .*$| ?([=<>{}()[\];,:?&|*]) ?`)
+// textEnd is the length of the text in quotes that js begins with. One in back
+// quotes may have expressions with other texts inside.
+func textEnd(js []byte) int {
+	for i := 1; i < len(js); i++ {
+		switch {
+		case js[i] == js[0]:
+			return i + 1
+		case js[i] == '\\':
+			i++
+		case js[0] == '`' && bytes.HasPrefix(js[i:], []byte("${")):
+			for i += 2; i < len(js) && js[i] != '}'; i++ {
+				if bytes.IndexByte([]byte("\"'`"), js[i]) >= 0 {
+					i += textEnd(js[i:]) - 1
+				}
+			}
+		}
+	}
+	return len(js)
+}
+
+// needless is space beside a sign.
+var needless = regexp.MustCompile(` ?([=<>{}()[\];,:?&|*]) ?`)
 
 func pack(body []byte, level int) []byte {
 	var out bytes.Buffer

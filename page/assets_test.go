@@ -150,10 +150,12 @@ func TestSqueeze_KeepsWhatAStyleSheetSays(t *testing.T) {
 
 func TestSqueeze_KeepsWhatAScriptDoes(t *testing.T) {
 	for js, want := range map[string]string{
-		"// a\n  const a = (b) => c; // d\n":        "const a=(b)=>c;\n",
-		"f(\"a = b, c\", `x ; y`, { a: 1 });\n":     "f(\"a = b, c\", `x ; y`,{a:1});\n",
-		"a = b + +c - d;\n\nreturn a / 2;\n":        "a=b + +c - d;\nreturn a / 2;\n",
-		"go(\"https://x/\"); // the place, of it\n": "go(\"https://x/\");\n",
+		"// a\n  const a = (b) => c; // d\n":                    "const a=(b)=>c;\n",
+		"f(\"a = b, c\", `x ; y`, { a: 1 });\n":                 "f(\"a = b, c\",`x ; y`,{a:1});\n",
+		"a = b ? `x ${c > 0 ? `, y ${d} z` : \"\"} , e` : f;\n": "a=b?`x ${c > 0 ? `, y ${d} z` : \"\"} , e`:f;\n",
+		"a(\"b\"); // it's \"c\" , d\n":                         "a(\"b\");\n",
+		"a = b + +c - d;\n\nreturn a / 2;\n":                    "a=b + +c - d;\nreturn a / 2;\n",
+		"go(\"https://x/\"); // the place, of it\n":             "go(\"https://x/\");\n",
 	} {
 		if got := string(squeezeScript([]byte(js))); got != want {
 			t.Errorf("%s becomes %s, want %s", js, got, want)

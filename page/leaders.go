@@ -24,7 +24,8 @@ type board struct {
 	Sorts, Outcomes                 []option
 	Symbol, Timeframe, Text         string
 	Summary, Shown, NoLeaders, Next string
-	Filtered                        bool
+	Filtered, MadeUp, Reverse       bool // MadeUp: the prices of all rows
+	Heads                           []boardHead
 	Leaders                         []leader
 }
 
@@ -38,15 +39,25 @@ type boardQuery struct {
 func readBoardQuery(at string, v url.Values) boardQuery {
 	return boardQuery{at, report.LeaderboardQuery{
 		Run: v.Get("run"), Symbol: v.Get("symbol"), Timeframe: v.Get("timeframe"), Outcome: v.Get("outcome"), Text: v.Get("q"),
-		Sort: v.Get("sort"), Limit: leadersOfAPage, Cursor: v.Get("cursor"),
+		Sort: report.LeaderSort(v.Get("sort")), Reverse: readReverse(v), Details: true, Limit: leadersOfAPage, Cursor: v.Get("cursor"),
 	}}
 }
 
 // from is the URL of the page with these filters from a cursor on.
 func (q boardQuery) from(cursor string, keep []field) string {
 	v := url.Values{}
+	reverse := ""
+	if q.Reverse {
+		reverse = "true"
+	}
 	for _, f := range append([]field{
-		{"symbol", q.Symbol}, {"timeframe", q.Timeframe}, {"outcome", q.Outcome}, {"q", q.Text}, {"sort", q.Sort}, {"cursor", cursor},
+		{"symbol", q.Symbol},
+		{"timeframe", q.Timeframe},
+		{"outcome", q.Outcome},
+		{"q", q.Text},
+		{"sort", string(q.Sort)},
+		{"reverse", reverse},
+		{"cursor", cursor},
 	}, keep...) {
 		if f.Value != "" {
 			v.Set(f.Name, f.Value)
@@ -60,7 +71,9 @@ type leader struct {
 	MadeUp                                                   bool
 	Skill                                                    template.HTML
 	Sharpe, Error, Luck, Holdout, Deflated, Return, Drawdown string
-	Trades                                                   int
+	Trials, Trades                                           int // Trials: of the best by luck
+	Hold, Cost, Checks, Reason                               string
+	Others                                                   int // checks that failed beside the main reason
 }
 
 // marks are the shapes that stand before the words of a verdict.
@@ -84,7 +97,7 @@ func boardOf(b report.Leaderboard, q boardQuery, keep []field) board {
 		n.NoLeaders = "No strategy matches."
 	}
 	for _, name := range report.Sorts {
-		n.Sorts = append(n.Sorts, option{Value: name, Name: name, Chosen: name == cmp.Or(q.Sort, report.Sorts[0])})
+		n.Sorts = append(n.Sorts, option{Value: string(name), Name: string(name), Chosen: name == cmp.Or(q.Sort, report.Sorts[0])})
 	}
 	n.Outcomes = []option{{Value: "", Name: "any", Chosen: q.Outcome == ""}}
 	for _, name := range report.Outcomes {
@@ -94,8 +107,12 @@ func boardOf(b report.Leaderboard, q boardQuery, keep []field) board {
 		n.Next = q.from(b.Next, n.Keep)
 	}
 	scale := skillScale(b.Rows)
+	n.Heads = q.heads(n.Keep, scale)
+	n.MadeUp, n.Reverse = madeUp(b.Rows), q.Reverse
 	for i := range b.Rows {
-		n.Leaders = append(n.Leaders, leaderOf(&b.Rows[i], scale))
+		row := leaderOf(&b.Rows[i], scale)
+		row.MadeUp = row.MadeUp && !n.MadeUp // the head says it of all
+		n.Leaders = append(n.Leaders, row)
 	}
 	n.Shown = fmt.Sprintf("%d shown.", len(n.Leaders))
 	if b.Next != "" {
@@ -109,7 +126,17 @@ func leaderOf(l *report.Leader, scale chart.Scale) leader {
 		ID: string(l.Operation), Handle: l.Operation.Tail(), Strategy: strategyName(l.Strategy), Symbol: l.Symbols, Timeframe: l.Timeframes,
 		Verdict: l.Standing, Mark: marks[l.Standing], MadeUp: l.MadeUp != nil && *l.MadeUp,
 		Sharpe: number(l.Sharpe, 2), Luck: missing, Holdout: "sealed", Deflated: number(l.Deflated, 3), Return: percent(l.NetReturn),
-		Drawdown: share(l.MaxDrawdown), Trades: l.Trades,
+		Drawdown: share(l.MaxDrawdown), Trades: l.Trades, Hold: missing, Cost: missing, Checks: missing,
+	}
+	row.Reason, row.Others = mainReason(l)
+	if d := l.Details; d != nil {
+		row.Hold = percent(d.BuyAndHold)
+		if d.CostPerSide != nil {
+			row.Cost = chart.Number(*d.CostPerSide*1e4, 1)
+		}
+		if d.Checks > 0 {
+			row.Checks = fmt.Sprintf("%d of %d", d.Passed, d.Checks)
+		}
 	}
 	if row.Strategy == "" {
 		row.Strategy = "not designed yet"
@@ -118,8 +145,8 @@ func leaderOf(l *report.Leader, scale chart.Scale) leader {
 		skill := chart.Skill{Value: *l.Sharpe, Scale: scale}
 		if l.StandardError != nil {
 			skill.Error, row.Error = *l.StandardError, number(l.StandardError, 2)
-			skill.Luck = evidence.BestByLuck(l.MarketTrials) * skill.Error
-			row.Luck = fmt.Sprintf("%s of %s", chart.Number(skill.Luck, 2), count(l.MarketTrials))
+			skill.Luck = *l.Luck()
+			row.Luck, row.Trials = chart.Number(skill.Luck, 2), l.MarketTrials
 		}
 		row.Skill = skill.HTML()
 	}

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,11 @@ type threshold struct {
 	Market, NeededP, Needed string
 	Looks                   int
 	Figure                  template.HTML // empty before the first look
+}
+
+// Needed is whether a figure shows what looks needed: there was a look.
+func (n overview) Needed() bool {
+	return slices.ContainsFunc(n.Next, func(t threshold) bool { return t.Figure != "" })
 }
 
 func thresholdsOf(s *report.Search) (rows []threshold) {

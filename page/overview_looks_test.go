@@ -1,6 +1,8 @@
 package page
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -33,5 +35,24 @@ func TestThresholds_AreDrawnWithTheNextLook(t *testing.T) {
 	}
 	if n := strings.Count(drawn, `class="lu"`); n != 3 {
 		t.Errorf("%d thresholds are drawn, want those of two looks and of the next: a look by hand has none", n)
+	}
+}
+
+func TestThresholds_TheLegendNeedsALook(t *testing.T) {
+	p := pagesWith(t, npm())
+	shown := func(m report.MarketThreshold) string {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/night", nil)
+		r.Header.Set("Ktrdr-Fragment", "1")
+		p.render(w, r, http.StatusOK, "", "overview-looks", overview{Next: thresholdsOf(&report.Search{Thresholds: []report.MarketThreshold{m}})})
+		return w.Body.String()
+	}
+	const legend = `<i class="lu"></i>needed`
+	html := shown(report.MarketThreshold{Name: "EURUSD 1h", NeededP: 0.01})
+	if strings.Contains(html, legend) || !strings.Contains(html, "EURUSD") {
+		t.Errorf("without a look the figure says what was needed:\n%s", html)
+	}
+	if html := shown(report.MarketThreshold{Name: "EURUSD 1h", Looks: 1, NeededP: 0.01, Needed: new(3.0)}); !strings.Contains(html, legend) {
+		t.Errorf("after a look the legend is missing:\n%s", html)
 	}
 }

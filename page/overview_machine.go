@@ -116,14 +116,14 @@ func laneName(p report.ProcessLife) string {
 
 // timeTicks are about five instants, with dates where the span is of days.
 func timeTicks(from, to time.Time) []chart.Tick {
-	layout := "15:04"
+	layout, show := "15:04", "clock"
 	if to.Sub(from) > 48*time.Hour {
-		layout = "2 Jan 2006"
+		layout, show = "2 Jan 2006", "date"
 	}
 	var ticks []chart.Tick
 	for i := range 5 {
 		t := from.Add(to.Sub(from) * time.Duration(i) / 4)
-		ticks = append(ticks, chart.Tick{At: float64(t.Unix()), Text: t.UTC().Format(layout), Edge: map[int]int{0: -1, 4: 1}[i]})
+		ticks = append(ticks, chart.Tick{At: float64(t.Unix()), Show: show, Text: t.UTC().Format(layout), Edge: map[int]int{0: -1, 4: 1}[i]})
 	}
 	return ticks
 }

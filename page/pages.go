@@ -91,6 +91,7 @@ func (p *Pages) route() {
 		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no page at %.200s", r.URL.Path)
 	}))
 	p.routeOverview()
+	p.routeBack()
 	p.routeStart()
 	p.routeStrategies()
 	p.routeCompare()

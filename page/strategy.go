@@ -66,6 +66,7 @@ type strategy struct {
 	Verdict   *verdict
 	Equity    *equity
 	Months    *months
+	Drawdowns []drawdownRow
 	Returns   *figure
 	Lazy      []lazy
 	Training  []figure
@@ -259,7 +260,7 @@ func (f *facts) view(may, linear bool) *strategy {
 		s.Actions = f.actions(time.Now())
 	}
 	s.Verdict = f.verdict()
-	s.Equity, s.Months, s.Returns = f.equity(linear), f.months(), f.returns()
+	s.Equity, s.Months, s.Returns, s.Drawdowns = f.equity(linear), f.months(), f.returns(), f.drawdowns()
 	s.Training, s.Figures = f.trainingFigures(), f.figures()
 	s.YAML, s.Timeline, s.Reproduce = f.yaml(), f.timeline(), f.reproduce()
 	if f.assessment != nil {

@@ -173,11 +173,7 @@ func (f *facts) equity(linear bool) *equity {
 	if linear {
 		e.Scale = "linear"
 	}
-	x := chart.Scale{Min: parts[0].from, Max: parts[len(parts)-1].to}
-	sealed := f.sealedSpan()
-	if sealed != nil {
-		x.Max = sealed.to
-	}
+	x, sealed := f.shownSpan(parts), f.sealedSpan()
 	var luck []string
 	for _, p := range parts {
 		if len(p.hold) > 0 && len(e.Legend) == 1 {
@@ -196,6 +192,15 @@ func (f *facts) equity(linear bool) *equity {
 		e.Zoom = "/strategies/" + string(f.op.ID) + "/equity.json?"
 	}
 	return e
+}
+
+// shownSpan is the time that the figures of the equity show.
+func (f *facts) shownSpan(parts []stretch) chart.Scale {
+	x := chart.Scale{Min: parts[0].from, Max: parts[len(parts)-1].to}
+	if sealed := f.sealedSpan(); sealed != nil {
+		x.Max = sealed.to
+	}
+	return x
 }
 
 // sealedSpan is where the holdout lies while it is not opened.
@@ -323,32 +328,6 @@ func endLabels(p stretch, y chart.Scale, right bool) []chart.Layer {
 		layers = append(layers, chart.Text{X: p.to, Y: e.at, DX: dx, DY: down, Edge: edge, Class: e.class, Text: e.text})
 	}
 	return layers
-}
-
-func drawUnderwater(parts []stretch, sealed *stretch, x chart.Scale) template.HTML {
-	y := chart.Scale{Min: -0.01, Max: 0}
-	plot := chart.Plot{Unit: "drawdown", Height: 76, Left: 5, X: x, XTicks: years(x), Layers: zones(parts, sealed, false)}
-	deepest := 0.0
-	for _, p := range parts {
-		peak, class := 1.0, "uw"
-		if p.faint {
-			class = "uw w"
-		}
-		var depth []chart.XY
-		for _, v := range p.account {
-			peak = max(peak, v.Y)
-			depth = append(depth, chart.XY{X: v.X, Y: v.Y/peak - 1})
-			y = y.Include(v.Y/peak - 1)
-			if !p.faint {
-				deepest = min(deepest, v.Y/peak-1)
-			}
-		}
-		plot.Layers = append(plot.Layers, chart.Area{Points: chart.Downsample(depth, mostPoints), Class: class})
-	}
-	plot.Y = y
-	plot.YTicks = percentTicks(y.Ticks(3))
-	plot.Label = fmt.Sprintf("Deepest drawdown by days %s.", share(&deepest))
-	return plot.HTML()
 }
 
 func percentTicks(values []float64) []chart.Tick {

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/ktrdr/ktrdr/chart"
+	"github.com/ktrdr/ktrdr/jobs"
 )
 
 // months is the table of monthly returns, in percent.
@@ -15,7 +17,7 @@ type months struct {
 }
 
 type monthRow struct {
-	Year  int
+	Year  string
 	Cells []monthCell
 	Total string
 }
@@ -26,12 +28,31 @@ func monthNames() []string {
 	return []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 }
 
-// months makes the table from the returns of the days.
+// months makes the table from the returns of the days. A holdout has rows of its
+// own, and only after a look.
 func (f *facts) months() *months {
-	if f.backtest == nil || f.backtest.Daily == nil {
+	if f.backtest == nil {
 		return nil
 	}
-	days, err := f.backtest.Daily.List()
+	t := &months{Note: "%, test part, net of costs", Rows: monthRows(f.backtest.Daily, "")}
+	if f.look != nil {
+		if opened := monthRows(f.look.Daily, " holdout"); opened != nil {
+			t.Note, t.Rows = "%, test part and holdout, net of costs", append(t.Rows, opened...)
+		}
+	}
+	if t.Rows == nil {
+		return nil
+	}
+	return t
+}
+
+// monthRows are the years of the returns of days, with a word after the number of
+// each year.
+func monthRows(daily *jobs.Daily, word string) (rows []monthRow) {
+	if daily == nil {
+		return nil
+	}
+	days, err := daily.List()
 	if err != nil || len(days) == 0 {
 		return nil
 	}
@@ -63,13 +84,12 @@ func (f *facts) months() *months {
 			}
 		}
 	}
-	t := &months{Note: "%, test part, net of costs"}
 	for at := first; at <= latest; at++ {
 		y := found[at]
 		if y == nil {
 			continue
 		}
-		row := monthRow{Year: at, Total: inPercent(y.all - 1)}
+		row := monthRow{Year: strconv.Itoa(at) + word, Total: inPercent(y.all - 1)}
 		for m, has := range y.has {
 			c := monthCell{}
 			if has {
@@ -77,9 +97,9 @@ func (f *facts) months() *months {
 			}
 			row.Cells = append(row.Cells, c)
 		}
-		t.Rows = append(t.Rows, row)
+		rows = append(rows, row)
 	}
-	return t
+	return rows
 }
 
 // inPercent writes a fraction in percent, without the unit.

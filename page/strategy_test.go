@@ -161,6 +161,9 @@ func TestStrategy_MonthsCompoundToTheTotal(t *testing.T) {
 		m.Rows[0].Total != "−34.0" {
 		t.Errorf("%+v, want +10.0, −40.0 and −34.0", m.Rows)
 	}
+	if m.Rows[0].Year != "2020" || strings.Contains(m.Note, "holdout") {
+		t.Errorf("without a look the months are of %s: %s", m.Rows[0].Year, m.Note)
+	}
 	if got := f.testCurve(); math.Abs(last(got)-0.66) > 1e-6 || got[0].Y != 1 {
 		t.Errorf("the curve ends at %v, want 0.66", last(got))
 	}

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"html/template"
 	"math"
 	"net/http"
 	"slices"
@@ -52,6 +53,17 @@ func (p *Pages) answer(read func(context.Context, *http.Request) (any, error)) h
 type span struct {
 	from, to time.Time // zero: no bound
 	points   int
+}
+
+// within is a scale of time with the bounds of the span.
+func (s span) within(x chart.Scale) chart.Scale {
+	if from := float64(s.from.Unix()); !s.from.IsZero() && from > x.Min {
+		x.Min = from
+	}
+	if to := float64(s.to.Unix()); !s.to.IsZero() && to < x.Max {
+		x.Max = to
+	}
+	return x
 }
 
 const mostRows = 1000 // of one answer
@@ -213,6 +225,8 @@ type zoomedLines struct {
 	Hold    []*float64   `json:"hold"`
 	Luck    []*float64   `json:"luck"`
 	Zones   []zoomedZone `json:"zones"`
+	// Underwater is the figure of the drawdowns of the same time.
+	Underwater template.HTML `json:"underwater"`
 }
 
 type zoomedZone struct {
@@ -249,7 +263,9 @@ func (p *Pages) zoomEquity(ctx context.Context, r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	return linesOf(parts, f.sealedSpan()), nil
+	z := linesOf(parts, f.sealedSpan())
+	z.Underwater = drawUnderwater(parts, f.sealedSpan(), s.within(f.shownSpan(parts)))
+	return z, nil
 }
 
 // addDetail puts every bar between two instants into the test part, or their

@@ -249,7 +249,11 @@ func mergedText(m *market.Merged) string {
 	if m.Added == 1 {
 		bars = "bar"
 	}
-	said := fmt.Sprintf("%s new %s, %s change", count(m.Added), bars, count(m.Changed))
+	said := fmt.Sprintf("%s new %s", count(m.Added), bars)
+	if m.AddedInHoldout > 0 {
+		said += fmt.Sprintf(" (%s after the holdout begins)", count(m.AddedInHoldout))
+	}
+	said += fmt.Sprintf(", %s change", count(m.Changed))
 	if m.InHoldout > 0 {
 		said += fmt.Sprintf(", %s of them in the holdout", count(m.InHoldout))
 	}

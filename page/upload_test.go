@@ -9,10 +9,10 @@ import (
 
 func TestDryRun_SaysWhatAnAppendChanges(t *testing.T) {
 	var d dryRun
-	d.told(&jobs.LoadResult{DryRun: true, Merged: &market.Merged{Changed: 201, InHoldout: 40}})
+	d.told(&jobs.LoadResult{DryRun: true, Merged: &market.Merged{Added: 30, AddedInHoldout: 12, Changed: 201, InHoldout: 40}})
 	for _, f := range d.Facts {
 		if f.Name == "Compared" {
-			if want := "0 new bars, 201 change, 40 of them in the holdout"; f.Value != want {
+			if want := "30 new bars (12 after the holdout begins), 201 change, 40 of them in the holdout"; f.Value != want {
 				t.Errorf("it says %q, want %q", f.Value, want)
 			}
 			return

@@ -1,11 +1,9 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,15 +18,17 @@ import (
 
 // LeaderboardQuery selects what is ranked; empty fields select all.
 type LeaderboardQuery struct {
-	Run       string    `query:"run" doc:"only those of this run"`
-	Since     time.Time `query:"since" doc:"only those that ended at this instant (RFC 3339) or later"`
-	Symbol    string    `query:"symbol" doc:"only those that trade this symbol"`
-	Timeframe string    `query:"timeframe" doc:"only those that use bars of this timeframe"`
-	Outcome   string    `query:"outcome" max:"40" doc:"only those with this standing, such as no edge or failed"` // see Outcomes
-	Text      string    `query:"q" max:"100" doc:"only those whose strategy or id contains this, of the 1000 best"`
-	Sort      string    `query:"sort" oneof:"rank,sharpe,alpha,return,drawdown,trades,newest" doc:"the order; by default rank"` // see Sorts
-	Limit     int       `query:"limit" doc:"entries of a page, 1 to 1000; by default 20"`
-	Cursor    string    `query:"cursor" doc:"next_cursor of the page before"`
+	Run       string     `query:"run" doc:"only those of this run"`
+	Since     time.Time  `query:"since" doc:"only those that ended at this instant (RFC 3339) or later"`
+	Symbol    string     `query:"symbol" doc:"only those that trade this symbol"`
+	Timeframe string     `query:"timeframe" doc:"only those that use bars of this timeframe"`
+	Outcome   string     `query:"outcome" max:"40" doc:"only those with this standing, such as no edge or failed"` // see Outcomes
+	Text      string     `query:"q" max:"100" doc:"only those whose strategy or id contains this, of the 1000 best"`
+	Sort      LeaderSort `query:"sort" doc:"the order, the best first; by default rank"`
+	Reverse   bool       `query:"reverse" doc:"the opposite order"`
+	Details   bool       `query:"details" doc:"also buy-and-hold, the costs and the checks of each row"`
+	Limit     int        `query:"limit" doc:"entries of a page, 1 to 1000; by default 20"`
+	Cursor    string     `query:"cursor" doc:"next_cursor of the page before"`
 }
 
 // Leaderboard is a ranking of researches.
@@ -52,6 +52,8 @@ type Leader struct {
 	// StandardError is that of the Sharpe ratio; null where it was not estimated.
 	StandardError *float64 `json:"standard_error"`
 	Holdout       *Holdout `json:"holdout,omitempty"`
+	// Details are there if they were asked for, or are sorted by.
+	Details *LeaderDetails `json:"details,omitempty"`
 }
 
 // Holdout is what a look showed: Sharpe ratios per year, net of costs.
@@ -61,10 +63,6 @@ type Holdout struct {
 	High   *float64 `json:"high"`
 	Shrunk *float64 `json:"shrunk"` // corrected for having been selected; null unless it is a claim
 }
-
-// Sorts are the orders of a leaderboard. All but the first order the best
-// of each market by a figure, the best first; what has no such figure comes last.
-var Sorts = []string{"rank", "sharpe", "alpha", "return", "drawdown", "trades", "newest"}
 
 // Outcomes are the standings that a leaderboard can be limited to, without commas.
 var Outcomes = []string{
@@ -109,7 +107,7 @@ func (r Reporter) Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderbo
 		TrialQuery: ktrdr.TrialQuery{
 			Run: q.Run, Since: q.Since, Symbol: q.Symbol, Timeframe: q.Timeframe, Type: ktrdr.AgentResearch, Ended: true,
 		},
-		sort: q.Sort, outcome: q.Outcome, text: q.Text, from: from, limit: q.Limit + 1,
+		sort: q.Sort, reverse: q.Reverse, details: q.Details, outcome: q.Outcome, text: q.Text, from: from, limit: q.Limit + 1,
 	})
 	if err != nil {
 		return Leaderboard{}, err
@@ -160,7 +158,9 @@ func (r Reporter) spellSymbol(ctx context.Context, q *LeaderboardQuery) error {
 
 type ranking struct {
 	ktrdr.TrialQuery
-	sort        string // one of Sorts
+	sort        LeaderSort
+	reverse     bool
+	details     bool
 	outcome     string // one of Outcomes
 	text        string
 	from, limit int
@@ -174,7 +174,7 @@ func (r Reporter) ranked(ctx context.Context, q ranking) (rows []Leader, claims 
 		return nil, 0, err
 	}
 	q.ByScore, q.Limit = true, MostRanked
-	if byRank := q.sort == "" || q.sort == "rank"; byRank && q.outcome+q.text == "" {
+	if byRank := q.sort == "" || q.sort == "rank"; byRank && !q.reverse && q.outcome+q.text == "" {
 		q.Limit = min(q.from+q.limit, MostRanked)
 	}
 	best, err := r.engine.Trials(ctx, q.TrialQuery)
@@ -194,9 +194,20 @@ func (r Reporter) ranked(ctx context.Context, q ranking) (rows []Leader, claims 
 			rows = append(rows, row)
 		}
 	}
-	sortLeaders(rows, q.sort)
+	early := orders[q.sort].details
+	if early {
+		if err := r.addDetails(ctx, rows); err != nil {
+			return nil, 0, err
+		}
+	}
+	sortLeaders(rows, q.sort, q.reverse)
 	rows = rows[min(q.from, len(rows)):]
 	rows = rows[:min(q.limit, len(rows))]
+	if q.details && !early {
+		if err := r.addDetails(ctx, rows); err != nil {
+			return nil, 0, err
+		}
+	}
 	for i := range rows {
 		rows[i].Trial = listedTrial(rows[i].Trial)
 	}
@@ -298,32 +309,6 @@ func leaderPlace(cursor string) (int, error) {
 		return 0, ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %.40q is not one this server gave; begin without a cursor", cursor)
 	}
 	return n, nil
-}
-
-// sortLeaders orders rows by a figure, the best first, then by rank.
-func sortLeaders(rows []Leader, by string) {
-	none := math.Inf(-1)
-	figure := func(l *Leader) float64 {
-		x := &none
-		switch by {
-		case "sharpe":
-			x = l.Sharpe
-		case "alpha":
-			x = l.Alpha
-		case "return":
-			x = l.NetReturn
-		case "drawdown":
-			if l.MaxDrawdown != nil {
-				x = new(-*l.MaxDrawdown)
-			}
-		case "trades":
-			x = new(float64(l.Trades))
-		case "newest":
-			x = new(float64(l.CreatedAt.UnixMilli()))
-		}
-		return *cmp.Or(x, &none)
-	}
-	slices.SortStableFunc(rows, func(a, b Leader) int { return cmp.Compare(figure(&b), figure(&a)) })
 }
 
 // listedTrial is a trial without what only programs compare.

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"encoding/json"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
@@ -13,14 +16,53 @@ func TestLeaders_AreSortedByAFigure(t *testing.T) {
 		{Rank: 2, Trial: ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Sharpe: new(3.0), Trades: 9}}},
 		{Rank: 3, Trial: ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Sharpe: new(2.0), MaxDrawdown: new(0.1), Trades: 9}}},
 	}
-	for by, want := range map[string][]int{"rank": {1, 2, 3}, "sharpe": {2, 3, 1}, "drawdown": {3, 1, 2}, "trades": {2, 3, 1}} {
+	for i, name := range []string{"trend", "", "momentum"} {
+		rows[i].Strategy, rows[i].Details = name, &LeaderDetails{Checks: 9, Passed: []int{7, 9, 8}[i]}
+	}
+	rows[1].Details.Checks = 0 // it was not judged
+	for by, want := range map[LeaderSort][]int{
+		"rank": {1, 2, 3}, "sharpe": {2, 3, 1}, "drawdown": {3, 1, 2}, "trades": {2, 3, 1}, "strategy": {3, 1, 2}, "checks": {3, 1, 2},
+		"-rank": {3, 2, 1}, "-sharpe": {1, 3, 2}, "-drawdown": {1, 3, 2}, "-strategy": {1, 3, 2}, "-checks": {1, 3, 2},
+	} {
 		sorted := append([]Leader{}, rows...)
-		sortLeaders(sorted, by)
+		name, reverse := strings.CutPrefix(string(by), "-")
+		sortLeaders(sorted, LeaderSort(name), reverse)
 		for i, r := range sorted {
 			if r.Rank != want[i] {
 				t.Errorf("by %s: rank %d in place %d, want %v", by, r.Rank, i, want)
 			}
 		}
+	}
+}
+
+func TestLeaders_HaveAnOrderForEverySort(t *testing.T) {
+	if len(orders) != len(Sorts)-1 { // but rank
+		t.Errorf("%d sorts have an order, want %d", len(orders), len(Sorts)-1)
+	}
+	for _, by := range Sorts[1:] {
+		if o, known := orders[by]; !known || (o.figure == nil) == (o.text == nil) {
+			t.Errorf("%s has no order by a figure or by a text", by)
+		}
+	}
+}
+
+func TestLeaderDetails_AreOfTheNewestAssessment(t *testing.T) {
+	var d LeaderDetails
+	for _, result := range []string{
+		`{"reasons": [{"code": "enough_trades", "passed": true}, {"code": "beats_luck"}, {"code": "beats_buy_and_hold"}]}`,
+		`{"reasons": [{"code": "not_ruined"}]}`, `[]`,
+	} {
+		d.read(&ktrdr.Operation{Type: ktrdr.AgentAssessment, Result: json.RawMessage(result)})
+	}
+	d.read(&ktrdr.Operation{
+		Type:   ktrdr.Backtesting,
+		Result: json.RawMessage(`{"metrics": {"buy_and_hold_return_pct": -9.5}, "config": {"commission": 0.0001, "slippage": 0.00005}}`),
+	})
+	if d.Checks != 3 || d.Passed != 1 || d.Failures != 2 || d.Failed == nil || d.Failed.Code != evidence.BeatsLuck {
+		t.Errorf("the checks are %+v", d)
+	}
+	if d.BuyAndHold == nil || *d.BuyAndHold != -0.095 || d.CostPerSide == nil || math.Abs(*d.CostPerSide-0.00015) > 1e-9 {
+		t.Errorf("the figures are %+v", d)
 	}
 }
 

@@ -13,9 +13,12 @@ import (
 // PrintLeaderboard prints a leaderboard, its claims and what it takes to claim.
 func PrintLeaderboard(w io.Writer, b Leaderboard) {
 	fmt.Fprintln(w, b.Summary)
-	term.Table(w, strings.Join(LeaderHead, "\t"), b.Rows, func(l Leader) []any {
-		return leaderCells(l)
-	})
+	head, cells := LeaderHead, leaderCells
+	if len(b.Rows) > 0 && b.Rows[0].Details != nil {
+		head = append(slices.Clone(head), "HOLD", "BP/SIDE", "CHECKS", "FAILED")
+		cells = func(l Leader) []any { return append(leaderCells(l), l.Details.cells()...) }
+	}
+	term.Table(w, strings.Join(head, "\t"), b.Rows, cells)
 	PrintCostLegend(w, belowDefault(b.Rows))
 	for _, l := range b.Rows {
 		if l.Claim {

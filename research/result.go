@@ -123,11 +123,16 @@ func (e *evaluation) figures() *BacktestFigures {
 	if e.run == nil {
 		return nil
 	}
-	f := figuresOf(&e.run.Metrics)
-	for _, a := range e.run.Accounts {
+	return FiguresOf(e.run)
+}
+
+// FiguresOf are the main figures of a backtest.
+func FiguresOf(run *jobs.BacktestResult) *BacktestFigures {
+	f := figuresOf(&run.Metrics)
+	for _, a := range run.Accounts {
 		f.Symbols = append(f.Symbols, SymbolFigures{a.Symbol, figuresOf(&a.Metrics).AccountFigures})
 	}
-	c := e.run.Config
+	c := run.Config
 	f.CostPerSide = instrument.Costs{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}.PerSide()
 	return f
 }

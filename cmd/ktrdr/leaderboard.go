@@ -27,7 +27,7 @@ func newLeaderboard(a *app) *cobra.Command {
 		Use: "leaderboard", Short: "The best researches: claims first, then by deflated Sharpe ratio", Long: leaderboardHelp, Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			if !slices.Contains(report.Sorts, q.Sort) {
-				return noneSuch("--sort", q.Sort, report.Sorts)
+				return noneSuch("--sort", string(q.Sort), names(report.Sorts))
 			}
 			var err error
 			if q.Run, err = runID(ctx, c, q.Run); err != nil {
@@ -47,7 +47,9 @@ func newLeaderboard(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&q.Run, "run", "", "only those of this `RUN`")
 	cmd.Flags().StringVar(&q.Symbol, "symbol", "", "only those that trade this `SYMBOL`")
 	cmd.Flags().StringVar(&q.Timeframe, "timeframe", "", "only those that use bars of this `TIMEFRAME`")
-	cmd.Flags().StringVar(&q.Sort, "sort", "rank", "`ORDER`: "+strings.Join(report.Sorts, ", "))
+	cmd.Flags().StringVar((*string)(&q.Sort), "sort", "rank", "`ORDER`, the best first: "+strings.Join(names(report.Sorts), ", "))
+	cmd.Flags().BoolVar(&q.Reverse, "reverse", false, "the opposite order")
+	cmd.Flags().BoolVar(&q.Details, "details", false, "also buy-and-hold, the costs and the checks of each row")
 	cmd.Flags().IntVar(&q.Limit, "limit", 20, "largest number of rows")
 	bounded(cmd, "limit", &q.Limit, 1, report.MostRanked)
 	cursorFlag(cmd, &q.Cursor)

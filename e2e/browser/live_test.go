@@ -28,6 +28,7 @@ func TestPage_RecoversWithoutAReloadWhenItsBackendIsKilled(t *testing.T) {
 	}
 	s.ServeWith(2, withAuth)
 	s.says("Server restarted")
+	s.says("0 researches ended meanwhile. 0 researches are running.")
 	s.away(false)
 	s.until("the page is the same one", `window.loaded === 1 && !document.body.classList.contains("lost")`)
 	if now := s.text("table.lead tbody"); now != before {

@@ -38,10 +38,11 @@ func TestPage_ShowsTheNumbersOfTheAPI(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &rows); err != nil {
 		t.Fatal(err)
 	}
-	head := eval[string](s.browser, `[...document.querySelectorAll("table.lead thead th")].map((c) => c.innerText.trim()).join("|")`)
+	head := eval[string](s.browser, `[...document.querySelectorAll("table.lead thead th")]
+		.map((c) => (c.querySelector("a") ?? c).innerText.trim()).join("|")`)
 	column := func(name string) int {
 		for i, h := range strings.Split(head, "|") {
-			if h == name {
+			if strings.TrimRight(h, " ↑↓") == name {
 				return i
 			}
 		}
@@ -74,6 +75,8 @@ func TestPage_ShowsTheNumbersOfTheAPI(t *testing.T) {
 			"Symbol": want.Symbols + " " + want.Timeframes, "Verdict": want.Standing, "Test Sharpe": number(want.Sharpe, "%.2f"),
 			"Deflated": number(want.Deflated, "%.3f"), "Return": number(hundred(want.NetReturn), "%+.1f %%"),
 			"Max DD": number(hundred(want.MaxDrawdown), "%.1f %%"), "Trades": strconv.Itoa(want.Trades),
+			"Buy & hold": number(hundred(want.Details.BuyAndHold), "%+.1f %%"), "bp/side": number(basisPoints(want.Details.CostPerSide), "%.1f"),
+			"Checks": checksOf(want.Details),
 		} {
 			cell := got.Cells[column(name)]
 			if name == "Test Sharpe" {
@@ -85,6 +88,8 @@ func TestPage_ShowsTheNumbersOfTheAPI(t *testing.T) {
 		}
 	}
 	s.clean("the leaderboard")
+	s.sortsByItsHeads()
+	s.fitsAPhone()
 }
 
 // The last bars of the market lie in its holdout. Their prices are unlike any

@@ -168,7 +168,7 @@ func (s *site) axe(where string) {
 
 // board is the leaderboard of the API.
 func (s *site) board() (b report.Leaderboard, err error) {
-	err = json.Unmarshal([]byte(s.must("leaderboard", "--json", "--limit", "50")), &b)
+	err = json.Unmarshal([]byte(s.must("leaderboard", "--json", "--details", "--limit", "50")), &b)
 	if err == nil && len(b.Rows) < 3 {
 		err = fmt.Errorf("the leaderboard has %d rows", len(b.Rows))
 	}

@@ -43,8 +43,8 @@ showTheme();
 
 // local writes the times of a page in the reader's zone, with UTC on hover.
 function local(under) {
-  for (const time of $$("time[datetime]", under)) {
-    const at = new Date(time.dateTime);
+  for (const time of $$("[datetime]", under)) {
+    const at = new Date(time.getAttribute("datetime"));
     if (time.title || isNaN(at)) continue;
     const text = (time) => time.toISOString().replace("T", " ").slice(0, 19);
     time.title = text(at) + " UTC";

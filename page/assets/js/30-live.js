@@ -46,10 +46,18 @@ function found(beat) {
     banner("ok", `Server restarted at ${clock(beat.started)}${after > 0 ? `, after ${after} s` : ""}.`,
       "Live again.");
     setTimeout(() => banner(), 60000);
+    meanwhile(before || beat.started);
   } else if (before) banner();
   // At the first beat, too: something may have happened since the server made this page.
   if (beat.changed || before || backend !== beat.backend) refresh();
   backend = beat.backend;
+}
+
+// meanwhile adds to the banner what happened while the server was lost.
+async function meanwhile(since) {
+  const [answer, made] = await fragment("/back?since=" + new Date(since).toISOString());
+  local(made);
+  if (answer.ok) $(".bn.ok span")?.append(" ", ...made.body.childNodes);
 }
 
 async function refresh() {

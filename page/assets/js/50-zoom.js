@@ -206,6 +206,7 @@ function lines(host, data, ask, tell, _from, _to, kind) {
     draw();
     ask(span < last - first ? between(...view, 400) : {}, (fresh) => {
       data = fresh;
+      $("#underwater").innerHTML = data.underwater;
       plot.setData(columns(data), false);
       draw();
     });

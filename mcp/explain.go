@@ -79,9 +79,12 @@ func (s *Server) assessment(ctx context.Context, id ktrdr.OperationID, a *answer
 		for _, reason := range v.Reasons {
 			checkLine(a, "test part", reason)
 		}
-		for name, list := range map[string][]string{"strengths": v.Strengths, "weaknesses": v.Weaknesses, "suggestions": v.Suggestions} {
-			if len(list) > 0 {
-				a.line("%s: %s", name, listed(list))
+		for _, part := range []struct {
+			name  string
+			texts []string
+		}{{"strengths", v.Strengths}, {"weaknesses", v.Weaknesses}, {"suggestions", v.Suggestions}} {
+			if len(part.texts) > 0 {
+				a.line("%s: %s", part.name, listed(part.texts))
 			}
 		}
 		return nil

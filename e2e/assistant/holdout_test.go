@@ -19,6 +19,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
 
@@ -48,6 +49,7 @@ func prices(symbol string) *market.Bars {
 // sealed is what must be in no answer, and what may be.
 type sealed struct {
 	secret map[string]string // where it is from, by the beginning of a number
+	short  map[string]string // figures of looks, as tools write numbers
 }
 
 var aNumber = regexp.MustCompile(`\d+\.\d+(?:e-?\d+)?`)
@@ -112,10 +114,11 @@ func TestAssistant_SeesNoHoldout(t *testing.T) {
 	l.Ends(id, ktrdr.Completed)
 	l.Ends(l.Backtest(jobs.BacktestRequest{Model: string(id), OpenHoldout: true}), ktrdr.Completed)
 
-	s := &sealed{secret: map[string]string{}}
+	s := &sealed{secret: map[string]string{}, short: map[string]string{}}
 	opened := s.read(t, l)
-	if len(opened) < 2 || len(s.secret) < 500 {
-		t.Fatalf("%d operations opened a holdout, and %d numbers are secret: a test that hides nothing shows nothing", len(opened), len(s.secret))
+	if len(opened) < 2 || len(s.secret) < 500 || len(s.short) < 20 {
+		t.Fatalf("%d operations opened a holdout, and %d and %d numbers are secret: a test that hides nothing shows nothing",
+			len(opened), len(s.secret), len(s.short))
 	}
 	if said, _ := a.use("look", map[string]any{"at": "data"}); !regexp.MustCompile(unopened + `.* 4 \| 0 \| `).MatchString(said) {
 		t.Fatalf("the holdout of %s was opened: %s", unopened, said)
@@ -134,6 +137,7 @@ func (s *sealed) read(t *testing.T, l *labtest.Lab) (opened []ktrdr.OperationID)
 		if strings.Contains(text, `"holdout_opened"`) || strings.Contains(string(op), "confirmation") {
 			opened = append(opened, op)
 			s.hide(string(op), text)
+			s.hideFigures(t, op, text)
 		} else if !strings.Contains(text, `"looks"`) {
 			others = append(others, text)
 		}
@@ -165,6 +169,48 @@ func (s *sealed) read(t *testing.T, l *labtest.Lab) (opened []ktrdr.OperationID)
 		}
 	}
 	return opened
+}
+
+// hideFigures adds the figures of a look, with as few digits as tools write. The seeds
+// are fixed, so that none of them is another number by chance.
+func (s *sealed) hideFigures(t *testing.T, op ktrdr.OperationID, results string) {
+	t.Helper()
+	var answer struct {
+		Data struct {
+			Results research.Confirmation `json:"results"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(results), &answer); err != nil {
+		t.Fatal(err)
+	}
+	c := &answer.Data.Results
+	h := &c.Look.Holdout
+	for name, v := range map[string]*float64{
+		"p": c.Look.P, "low": c.Look.Low, "high": c.Look.High, "shrunk": c.Look.Shrunk, "Sharpe": h.Sharpe.Ratio(), "Sharpe z": h.Sharpe.Z,
+		"alpha": h.Alpha, "alpha z": h.AlphaZ, "buy and hold": h.HoldSharpe.Ratio(), "return": &h.Return, "return of hold": &h.HoldReturn,
+	} {
+		if v == nil || *v == 0 { // the result of a backtest has no such figures
+			continue
+		}
+		for _, shown := range []string{fmt.Sprintf("%.3g", *v), fmt.Sprintf("%.1f%%", *v*100)} {
+			if strings.Contains(shown, ".") {
+				s.short[shown] = name + " of " + string(op)
+			}
+		}
+	}
+}
+
+var shownNumber = regexp.MustCompile(`-?\d+\.\d+(?:e-?\d+)?%?`)
+
+// checkShort reports figures of looks in what a tool answers.
+func (s *sealed) checkShort(t *testing.T, where, text string) {
+	t.Helper()
+	for _, n := range shownNumber.FindAllString(text, -1) {
+		if from := s.short[n]; from != "" {
+			t.Errorf("%s shows %s, which is the %s:\n%s", where, n, from, text)
+			return
+		}
+	}
 }
 
 // operationsOf lists every operation of the lab.
@@ -324,6 +370,7 @@ func (s *sealed) crawlTools(t *testing.T, l *labtest.Lab, a *assistant) {
 		for _, args := range calls {
 			said, _, _ := a.try(tool, args)
 			check(fmt.Sprintf("%s %v", tool, args), said)
+			s.checkShort(t, fmt.Sprintf("%s %v", tool, args), said)
 		}
 	}
 	for _, name := range []string{"research_overnight", "explain_this_morning"} {

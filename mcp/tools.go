@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -44,7 +45,7 @@ func add[In any](p *sdk.Server, name, about string, a access, do func(context.Co
 	sdk.AddTool(p, tool, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
 		var a answer
 		if err := do(ctx, in, &a); err != nil {
-			return nil, nil, err
+			return nil, nil, errors.New(longData(err.Error())) // it may quote names and texts of files, users and models
 		}
 		return a.result(), nil, nil
 	})

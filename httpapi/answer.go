@@ -132,7 +132,8 @@ func (c *call) send(status int, v any) error {
 		fault.Hit(fault.Answering)
 		defer fault.Hit(fault.Answered)
 	}
-	if to, ok := connOf(c.Request); ok && len(body) <= largestKept {
+	// A page asks several questions at once on behalf of one connection; their answers do not go to it.
+	if to, ok := connOf(c.Request); ok && !c.inside && len(body) <= largestKept {
 		return gone(to.inOneWrite(func() error { return c.write(status, body) }))
 	}
 	return gone(c.write(status, body))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 // noting is a connection that notes what is written to it, and may break.
@@ -78,5 +79,25 @@ func TestServer_SendsAnAnswerInOneWrite(t *testing.T) {
 		if n := len(st.conns.all); n != 1 {
 			t.Errorf("%s: %d connections, want 1", situation, n)
 		}
+	}
+}
+
+// A request inside the process has the context of a page's request, and with it the
+// connection of the browser, which belongs to the page.
+func TestConn_IsNotWrittenToByRequestsInside(t *testing.T) {
+	st := serve(t, &fakeEngine{})
+	under := &noting{}
+	ctx := api.As(withConn(t.Context(), &conn{Conn: under}), ktrdr.Token{Scope: ktrdr.ScopeAdmin})
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://inside"+api.Base+"/nothing", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := st.server.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusNotFound || len(under.written) > 0 {
+		t.Errorf("%s, and %d writes to the connection of the page; want 404 and none", res.Status, len(under.written))
 	}
 }

@@ -135,7 +135,9 @@ func TestEvents_StartWithRecentOnes(t *testing.T) {
 	if want := []ktrdr.EventKind{ktrdr.EventClaimed, ktrdr.EventCompleted, ktrdr.EventBackendDied}; !slices.Equal(streamed, want) {
 		t.Errorf("streamed %v, want %v", streamed, want)
 	}
-	for query, want := range map[string]int{"recent=0": http.StatusBadRequest, "recent=1001": http.StatusBadRequest, "recent=1000": http.StatusOK} {
+	for query, want := range map[string]int{
+		"recent=0": http.StatusBadRequest, "recent=1001": http.StatusBadRequest, "recent=1000": http.StatusOK,
+	} {
 		if a := st.send(t, http.MethodGet, "/api/v1/events?"+query, "", header("Accept", "application/json")); a.status != want {
 			t.Errorf("%s: %d, want %d", query, a.status, want)
 		}

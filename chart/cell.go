@@ -34,11 +34,17 @@ func (s Skill) HTML() template.HTML {
 	return template.HTML(c.String()) //nolint:gosec // the only text was escaped where it was written
 }
 
+// edge is the share of the column, at each end, that has no room for a number.
+const edge = 0.1
+
 // SkillAxis is the scale of the column, in its head.
 func SkillAxis(scale Scale) template.HTML {
 	c := &canvas{x: scale, y: Scale{Max: 1}, height: 12}
 	c.printf(`<svg class="sl" height="12" aria-hidden="true">`)
-	for _, t := range Numbers(scale.Ticks(4)) {
+	for _, t := range Numbers(scale.Ticks(2)) {
+		if at := scale.At(t.At); at < edge || at > 1-edge { // it would be cut off
+			continue
+		}
 		c.printf(`<text x="%s" y="10" text-anchor="middle" fill="currentColor">%s</text>`, c.at(t.At), t.Text)
 	}
 	c.printf(`</svg>`)

@@ -17,7 +17,7 @@ let going = false; // g was pressed
 
 document.addEventListener("keydown", (event) => {
   if (event.metaKey || event.ctrlKey || event.altKey || kept("keys") === "off") return;
-  if (event.target.matches?.("input, select, textarea") || $("dialog[open]")) return;
+  if (event.target.matches?.("input, textarea, select") || $("dialog[open]")) return;
   if (going && places[event.key]) location.href = places[event.key];
   else if (keys[event.key]) {
     event.preventDefault();

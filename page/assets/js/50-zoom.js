@@ -246,12 +246,13 @@ function round(low, high) {
 
 // zones shades the parts of the data and writes their names.
 function zones(u, list) {
-  const c = u.ctx, { top, height, left, width } = u.bbox, one = devicePixelRatio;
+  const c = u.ctx, { left, top, width, height } = u.bbox, one = devicePixelRatio;
   c.save();
   c.beginPath();
   c.rect(left, top, width, height);
   c.clip();
   c.font = `${11 * one}px ${font()}`;
+  c.textAlign = "left";
   for (const zone of list) {
     const [from, to] = [zone.from, zone.to].map((at) => u.valToPos(at, "x", true));
     const fill = (name, width) => {
@@ -261,7 +262,7 @@ function zones(u, list) {
     if (zone.class !== "te") fill(zone.class === "ho" ? "accent2" : "sunk", to - from);
     fill("line2", one);
     c.fillStyle = colour("ink2");
-    c.fillText(zone.name, Math.max(from, left) + 6, top + 14 * one, Math.max(1, to - from - 8));
+    c.fillText(zone.name, Math.max(from, left) + 6, top + 14 * one, to - from - 8);
   }
   c.restore();
 }

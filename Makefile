@@ -57,7 +57,7 @@ test: quality test-unit test-kubernetes test-integration ## Everything: linters,
 test-unit: needs-go $(BIN)/testrun ## Tests that need nothing but Go
 	@$(BIN)/testrun -timeout 5m $(fast)
 
-test-integration: needs-go $(BIN)/testrun ## Tests with real processes, SQLite and PostgreSQL
+test-integration: needs-go assets $(BIN)/testrun ## Tests with real processes, SQLite and PostgreSQL
 	@# -count=1: the tests build the program themselves, and a cached result would not notice that it changed
 	@$(BIN)/testrun -count=1 -p 2 -timeout 15m $(slow)
 

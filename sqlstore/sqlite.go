@@ -20,6 +20,7 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 // oldestSQLite is the first version without the WAL-reset bug, which could
@@ -65,6 +66,9 @@ func openSQLite(ctx context.Context, path string, c Config, news *news, steps fs
 		}
 	}
 	if err := db.openPools(); err != nil {
+		return nil, err
+	}
+	if err := db.connect(ctx); err != nil {
 		return nil, err
 	}
 	if err := db.check(ctx); err != nil {
@@ -132,6 +136,20 @@ func (db *sqlite) openPools() (err error) {
 		db.idle <- &session{pool: db.reads}
 	}
 	return nil
+}
+
+// connect makes the first connection, which switches a new file to WAL. Of several
+// processes that do so at once SQLite refuses some without waiting.
+func (db *sqlite) connect(ctx context.Context) error {
+	until := time.Now().Add(busyTimeout)
+	wait := backoff.Policy{First: 5 * time.Millisecond, Most: 100 * time.Millisecond}
+	for try := 0; ; try++ {
+		err := db.writes.PingContext(ctx)
+		e, ok := errors.AsType[*sqlitedriver.Error](err)
+		if !ok || e.Code()&0xff != sqlitelib.SQLITE_BUSY || time.Now().After(until) || !wait.Wait(ctx, try) {
+			return err
+		}
+	}
 }
 
 // waits is the pragma after which a connection waits for others.

@@ -58,6 +58,10 @@ func (s *Server) checkAssistant(c *call, in any) error {
 		opens = r.OpenHoldout
 	case jobs.BacktestRequest:
 		opens = r.OpenHoldout
+	case report.LeaderboardQuery:
+		if r.Sort == report.SortHoldout {
+			return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not sort by holdout: the order would tell which holdout was better")
+		}
 	case api.InputsRequest:
 		return s.refuseOpened(c.Context(), r.ID)
 	case api.ResultsRequest:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/report"
 )
@@ -47,8 +48,18 @@ var (
 
 // withoutPrices is a text about an import for an assistant: a finding is where it is
 // and its rule, and series that are alike are said to be.
-func withoutPrices(text string) string {
-	return correlation.ReplaceAllString(aFinding.ReplaceAllString(text, "$1"), "correlate")
+func withoutPrices(said string) string {
+	return correlation.ReplaceAllString(aFinding.ReplaceAllString(said, "$1"), "correlate")
+}
+
+// failureWithoutPrices is a copy of a failure of an import for an assistant.
+func failureWithoutPrices(f *ktrdr.Failure) *ktrdr.Failure {
+	if f == nil {
+		return nil
+	}
+	sealed := *f
+	sealed.Chain = text.Map(f.Chain, withoutPrices)
+	return &sealed
 }
 
 // importWithoutPrices is the result of an import for an assistant.
@@ -60,8 +71,8 @@ func importWithoutPrices(result json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(result, &r); err != nil {
 		return nil, err
 	}
-	for _, text := range []*string{&r.Summary, &r.Reason, &r.Question, &r.Refused} {
-		*text = withoutPrices(*text)
+	for _, said := range []*string{&r.Summary, &r.Reason, &r.Question, &r.Refused} {
+		*said = withoutPrices(*said)
 	}
 	for i := range r.Report.Findings {
 		r.Report.Findings[i].Value = ""
@@ -74,12 +85,12 @@ func sealImport(out any) (err error) {
 	switch v := out.(type) {
 	case *ktrdr.Operation:
 		if v.Type == ktrdr.DataLoad {
-			v.ErrorMessage = withoutPrices(v.ErrorMessage)
+			v.ErrorMessage, v.Error = withoutPrices(v.ErrorMessage), failureWithoutPrices(v.Error)
 			v.Result, err = importWithoutPrices(v.Result)
 		}
 	case *api.Results:
 		if v.Type == ktrdr.DataLoad {
-			v.ErrorMessage = withoutPrices(v.ErrorMessage)
+			v.ErrorMessage, v.Error = withoutPrices(v.ErrorMessage), failureWithoutPrices(v.Error)
 			v.Results, err = importWithoutPrices(v.Results)
 		}
 	case *[]api.OperationRow:

@@ -66,6 +66,7 @@ func TestSeal_AnImportTellsNoPrice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	failure := &ktrdr.Failure{Code: ktrdr.CodeInvalid, Chain: []string{"import: " + refused, refused}}
 	s := serve(t, &fakeEngine{
 		operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {
 			return ktrdr.Operation{ID: id, Type: ktrdr.DataLoad}, nil
@@ -76,8 +77,8 @@ func TestSeal_AnImportTellsNoPrice(t *testing.T) {
 	}).server
 	c := &call{Request: mustRequest(t), assistant: api.AssistantSealed}
 	for name, answer := range map[string]any{
-		"operation": &ktrdr.Operation{Type: ktrdr.DataLoad, ErrorMessage: refused, Result: result},
-		"results":   &api.Results{Type: ktrdr.DataLoad, ErrorMessage: refused, Results: result},
+		"operation": &ktrdr.Operation{Type: ktrdr.DataLoad, ErrorMessage: refused, Error: failure, Result: result},
+		"results":   &api.Results{Type: ktrdr.DataLoad, ErrorMessage: refused, Error: failure, Results: result},
 		"rows":      &[]api.OperationRow{{Type: ktrdr.DataLoad, ErrorMessage: refused}},
 		"report":    &report.Report{Failures: []report.FailureReason{{Reason: refused}}},
 		"series":    &[]jobs.LibrarySeries{{MarketReason: alike, MarketQuestion: alike}},
@@ -94,6 +95,19 @@ func TestSeal_AnImportTellsNoPrice(t *testing.T) {
 		}
 		if name != "series" && !strings.Contains(string(text), "a.csv:2752: ohlc-inconsistent") {
 			t.Errorf("%s does not say which row is wrong: %s", name, text)
+		}
+	}
+}
+
+// The order of rows by their holdouts tells figures of them.
+func TestAssistant_SortsByNoHoldout(t *testing.T) {
+	s := serve(t, &fakeEngine{}).server
+	for _, as := range api.Assistants {
+		c := &call{Request: mustRequest(t), assistant: as}
+		for sort, want := range map[report.LeaderSort]ktrdr.Code{"rank": "", "sharpe": "", report.SortHoldout: ktrdr.CodeForbidden} {
+			if got := ktrdr.CodeOf(s.checkAssistant(c, report.LeaderboardQuery{Sort: sort})); got != want {
+				t.Errorf("%s, sort %s: %q, want %q", as, sort, got, want)
+			}
 		}
 	}
 }

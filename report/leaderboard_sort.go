@@ -10,10 +10,13 @@ import (
 // LeaderSort is an order of a leaderboard.
 type LeaderSort string
 
+// SortHoldout orders by the Sharpe ratio of looks.
+const SortHoldout LeaderSort = "holdout"
+
 // Sorts are the orders of a leaderboard. All but the first order the best of each
 // market by a figure or a text; a row without it comes last.
 var Sorts = []LeaderSort{
-	"rank", "sharpe", "alpha", "return", "drawdown", "trades", "newest", "strategy", "symbol", "z", "luck", "holdout", "deflated", "hold",
+	"rank", "sharpe", "alpha", "return", "drawdown", "trades", "newest", "strategy", "symbol", "z", "luck", SortHoldout, "deflated", "hold",
 	"cost", "checks", "reason",
 }
 
@@ -37,7 +40,7 @@ var orders = map[LeaderSort]order{
 	"z":        {figure: func(l *Leader) *float64 { return evidence.WeakerZ(l.SharpeZ, l.AlphaZ) }},
 	"luck":     {figure: (*Leader).Luck, low: true},
 	"deflated": {figure: func(l *Leader) *float64 { return l.Deflated }},
-	"holdout": {figure: func(l *Leader) *float64 {
+	SortHoldout: {figure: func(l *Leader) *float64 {
 		if l.Holdout == nil {
 			return nil
 		}

@@ -79,26 +79,6 @@ func (d *Service) holdouts(ctx context.Context, bars []*market.Bars) (holdouts, 
 	return hs, nil
 }
 
-// fix stores the holdout starts of markets that had none. It is called when
-// nothing else is wrong with a request: a request that is refused fixes nothing.
-func (d *Service) fix(ctx context.Context, hs holdouts) error {
-	for i, h := range hs {
-		if !h.market.HoldoutFrom.IsZero() {
-			continue
-		}
-		from, err := d.cfg.Markets.FixHoldout(ctx, h.market.ID, h.from)
-		if err != nil {
-			return err
-		}
-		if !from.Equal(h.from) {
-			return ktrdr.Errorf(ktrdr.CodeConflict, "another request has just set the start of the holdout of %s to %s: send this request again",
-				h.symbol, text.Minute(from.Unix()))
-		}
-		hs[i].market.HoldoutFrom = from
-	}
-	return nil
-}
-
 // before is how many of the bars have closed when the holdout begins.
 func (h holdout) before(b *market.Bars) int {
 	return sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > h.from.Unix() })

@@ -137,7 +137,7 @@ func (s *Server) seal(c *call, out any) error {
 	case *report.Search:
 		for i := range v.Thresholds {
 			sealLooks(v.Thresholds[i].Newest)
-			v.Thresholds[i].Needed = nil // it rests on the error of a look
+			v.Thresholds[i].Needed = nil // it follows from the standard error of a look
 		}
 	case *research.MemoryPage:
 		for i := range v.Trials {

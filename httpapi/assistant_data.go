@@ -14,9 +14,9 @@ import (
 
 // What an assistant may do with prices, and what it is told about them:
 //
-//	it reads bars of a symbol ──▶ the holdouts of the symbol begin where they begin now, for ever
+//	it reads bars of a symbol ──▶ the holdouts of the symbol keep the start that they have now
 //	it imports bars           ──▶ the same for all markets: bars that it adds move no holdout
-//	an import                 ──▶ no price, and no number that tells how like two series are
+//	the result of an import   ──▶ no price, and no number that tells how similar two series are
 //
 // A person decides markets and time zones: a copy in a market of its own has no trials
 // and no looks, and a copy with earlier times has bars of the holdout before its start.
@@ -47,7 +47,7 @@ var (
 )
 
 // withoutPrices is a text about an import for an assistant: a finding is where it is
-// and its rule, and series that are alike are said to be.
+// and its rule; of similar series it says that they correlate, and not how much.
 func withoutPrices(said string) string {
 	return correlation.ReplaceAllString(aFinding.ReplaceAllString(said, "$1"), "correlate")
 }

@@ -6,8 +6,9 @@ import (
 	"net/http"
 )
 
-// single refuses batches: the SDK answers all requests of one at once, and a body of
-// MaxRequest holds hundreds of thousands. The protocol has had none since 2025-06-18.
+// single refuses batches. The SDK answers all requests of a batch at once, and a body of
+// MaxRequest bytes may hold hundreds of thousands of them. The protocol has no batches
+// since its version 2025-06-18.
 func single(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := bufio.NewReader(r.Body)

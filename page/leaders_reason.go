@@ -16,7 +16,7 @@ var reasonWords = map[evidence.Code]string{
 	evidence.EnoughTrades:    "%s trades, %s needed",
 	evidence.PositiveSharpe:  "Sharpe %s",
 	evidence.BoundedDrawdown: "drawdown %s",
-	evidence.SurvivesCosts:   "bears %s costs",
+	evidence.SurvivesCosts:   "covers %s the costs",
 	evidence.BoundedDecay:    "keeps %s of training",
 	evidence.BeatsHold:       "below buy and hold",
 	evidence.BeatsLuck:       "luck explains it",

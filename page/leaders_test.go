@@ -55,13 +55,13 @@ func TestMainReason_IsTheFirstCheckThatFailed(t *testing.T) {
 	claim.Claim, claim.Adjusted, claim.MarketLooks = true, new(0.0014), 5
 	opened.LookEnded, opened.Adjusted = true, new(0.124)
 	for want, l := range map[string]report.Leader{
-		"12 trades, 30 needed": row("enough_trades", 12, 30),
-		"bears 1.06× costs":    row("survives_costs", 1.06, 1.5),
-		"luck explains it":     row("beats_luck", 0.1, 0.5),
-		"Sharpe ratio too low": row("sharpe_too_low", -0.6, -0.5),
-		"p 0.0014, 5 looks":    claim,
-		"holdout p 0.124":      opened,
-		missing:                {Details: &report.LeaderDetails{}},
+		"12 trades, 30 needed":   row("enough_trades", 12, 30),
+		"covers 1.06× the costs": row("survives_costs", 1.06, 1.5),
+		"luck explains it":       row("beats_luck", 0.1, 0.5),
+		"Sharpe ratio too low":   row("sharpe_too_low", -0.6, -0.5),
+		"p 0.0014, 5 looks":      claim,
+		"holdout p 0.124":        opened,
+		missing:                  {Details: &report.LeaderDetails{}},
 	} {
 		if got, _ := mainReason(&l); !strings.EqualFold(got, want) {
 			t.Errorf("the main reason is %q, want %q", got, want)

@@ -52,7 +52,7 @@ var checkTexts = map[evidence.Code]checkWords{
 	},
 	evidence.SurvivesCosts: {
 		"Break-even cost", "Multiple of the costs charged.",
-		">", times, "The profit bears only %s the costs.",
+		">", times, "The profit covers only %s the costs.",
 	},
 	evidence.BoundedDecay: {
 		"Sharpe kept from training", "Share of the in-sample Sharpe ratio.",

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -40,7 +41,7 @@ func (d *Service) fixHoldout(ctx context.Context, e jobs.SeriesInfo) error {
 	defer done()
 	b, err := d.cfg.Library.Open(ctx, e)
 	if ktrdr.CodeOf(err) == ktrdr.CodeCorrupt {
-		return nil // its bars cannot be read
+		return nil // its bars cannot be read, also not by an assistant
 	}
 	if err != nil {
 		return err
@@ -48,9 +49,29 @@ func (d *Service) fixHoldout(ctx context.Context, e jobs.SeriesInfo) error {
 	hs, err := d.holdouts(ctx, []*market.Bars{b})
 	switch ktrdr.CodeOf(err) {
 	case ktrdr.CodeConflict:
-		return nil // undecided
+		return nil // a person has to decide its market first
 	case "":
 		return d.fix(ctx, hs)
 	}
 	return err
+}
+
+// fix stores the holdout starts of markets that had none. It is called when
+// nothing else is wrong with a request: a request that is refused fixes nothing.
+func (d *Service) fix(ctx context.Context, hs holdouts) error {
+	for i, h := range hs {
+		if !h.market.HoldoutFrom.IsZero() {
+			continue
+		}
+		from, err := d.cfg.Markets.FixHoldout(ctx, h.market.ID, h.from)
+		if err != nil {
+			return err
+		}
+		if !from.Equal(h.from) {
+			return ktrdr.Errorf(ktrdr.CodeConflict, "another request has just set the start of the holdout of %s to %s: send this request again",
+				h.symbol, text.Minute(from.Unix()))
+		}
+		hs[i].market.HoldoutFrom = from
+	}
+	return nil
 }

@@ -62,8 +62,9 @@ var arrows = map[string]rule{
 	"train": {ours: []string{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest", "metrics",
 	}},
-	"evidence": {ours: []string{"num", "market", "backtest"}},
-	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
+	"evidence":       {ours: []string{"num", "market", "backtest"}},
+	"evidence/panel": {ours: []string{"num", "evidence"}}, // the daily returns of all trials
+	"designer":       {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
 
 	// what is said of work, what is kept, and what is done
 	"jobs":    {ours: []string{".", "market", "metrics", "backtest", "evidence"}},

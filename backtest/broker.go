@@ -23,6 +23,10 @@ func (e *engine) fill() error {
 	}
 	s := e.Pending
 	e.Pending = Hold
+	if s == timeUp {
+		e.exit(quote, OnTime)
+		return nil
+	}
 	if e.Holding.Units != 0 {
 		e.exit(quote, OnSignal)
 		if e.Ruined || !e.Config.Flip || s == Sell && !e.Config.AllowShort {
@@ -43,7 +47,7 @@ func (e *engine) enter(side Side, quote float64) {
 	value := float64(q * price)
 	commission := float64(value * e.Config.Commission)
 	h := Holding{
-		Units: float64(side) * q, Bar: e.i, Quote: quote, Price: price,
+		Units: float64(side) * q, Bar: e.i, Held: e.i - 1, Quote: quote, Price: price,
 		Costs: float64(float64(q*quote)*e.friction) + commission,
 		Low:   math.Inf(1), High: math.Inf(-1), // the bar of the entry sets them
 	}

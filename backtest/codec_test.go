@@ -135,7 +135,9 @@ func TestState_RefusesWhatNoRunLeft(t *testing.T) {
 	}
 	for name, change := range map[string]func(*RunState){
 		"another bar":          func(st *RunState) { st.Bar = 7 },
-		"an unknown order":     func(st *RunState) { st.Pending = 2 },
+		"an unknown order":     func(st *RunState) { st.Pending = 3 },
+		"an exit from none":    func(st *RunState) { st.Pending, st.Holding.Units = timeUp, 0 },
+		"a signal to come":     func(st *RunState) { st.Holding.Held = 8 },
 		"a fill to come":       func(st *RunState) { st.LastFill = 8 },
 		"an entry to come":     func(st *RunState) { st.Holding.Bar = 8 },
 		"infinite cash":        func(st *RunState) { st.Cash = math.Inf(1) },

@@ -25,6 +25,10 @@ type Config struct {
 	StopLoss   float64 `json:"stop_loss"`   // fraction of the entry price; 0 means none
 	TakeProfit float64 `json:"take_profit"` // fraction of the entry price; 0 means none
 
+	// ExitAfter closes a position at the open after this many bars without a signal in its
+	// direction; 0 means never. MinSeparation does not hold it.
+	ExitAfter int `json:"exit_after,omitempty"`
+
 	AllowShort bool `json:"allow_short"` // Sell opens a short; without it Sell only closes a long
 	Flip       bool `json:"flip"`        // an opposite signal closes and reverses at the same open; without it, it only closes
 
@@ -53,6 +57,7 @@ const (
 	maxRate     = 0.2 // of each cost; three of them leave every price positive
 	maxLeverage = 100
 	maxTarget   = 1000
+	maxExit     = 100_000 // bars
 	defCapital  = 100_000
 	defSize     = 0.25
 )
@@ -94,6 +99,7 @@ func (c Config) validate() error {
 		c.TakeProfit, maxTarget)
 	check(c.MinSeparation >= 0 && c.MinSeparation%time.Second == 0, "min_separation is %v; it must be whole seconds and not negative",
 		c.MinSeparation)
+	check(c.ExitAfter >= 0 && c.ExitAfter <= maxExit, "exit_after is %d; it must be 0 to %d bars", c.ExitAfter, maxExit)
 	check(c.StartBar >= 0, "start_bar is %d; it must not be negative", c.StartBar)
 	switch c.SizeMode {
 	case Fraction:

@@ -20,6 +20,8 @@
 //   - A stop or target works from the bar of the entry on. A bar that opens
 //     beyond it fills at the open, whatever it touches later. A bar that touches
 //     both after its open is taken to have touched the stop first.
+//   - A position may have a time: [Config.ExitAfter] bars without a signal in its
+//     direction, and the next open leaves it.
 //   - An open position is worth its units at the close; what leaving it will
 //     cost is paid when it is left. The last bar's close leaves it.
 //   - An account whose equity would reach zero is closed there, within the bar,

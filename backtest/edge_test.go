@@ -353,13 +353,13 @@ func TestNames_ReadAsTheyAreWritten(t *testing.T) {
 			t.Errorf("%s reads as %v", b, got)
 		}
 	}
-	for reason, name := range []string{"signal", "stop", "target", "end", "ruin"} {
+	for reason, name := range []string{"signal", "stop", "target", "end", "ruin", "time"} {
 		var got Reason
 		if err := got.UnmarshalText([]byte(name)); err != nil || got != Reason(reason) || got.String() != name {
 			t.Errorf("%s reads as %v with %v", name, got, err)
 		}
 	}
-	if got := Reason(5).String(); got != "Reason(5)" {
+	if got := Reason(6).String(); got != "Reason(6)" {
 		t.Errorf("an unknown reason is called %s", got)
 	}
 	var s Side

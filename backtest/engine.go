@@ -154,6 +154,7 @@ func (e *engine) long() {
 	high, low := e.high[from:e.until][:len(closes)], e.low[from:e.until][:len(closes)]
 	equity, signals := e.equity[from:e.until][:len(closes)], e.signals[from:e.until][:len(closes)]
 	cash, units, stop, target, lo, hi := e.Cash, h.Units, h.Stop, h.Target, h.Low, h.High
+	held, most := h.Held-from, e.patience()
 	for k, c := range closes {
 		if x := low[k]; x < lo {
 			if x <= stop {
@@ -180,13 +181,16 @@ func (e *engine) long() {
 			hi = x
 		}
 		equity[k] = cash + float64(units*c)
-		if signals[k] == Sell {
-			h.Low, h.High, e.i = lo, hi, from+k+1
-			e.decide(Sell)
+		switch s := signals[k]; {
+		case s == Buy:
+			held = k
+		case s == Sell || k-held >= most:
+			h.Low, h.High, h.Held, e.i = lo, hi, from+held, from+k+1
+			e.leave(s, k-held >= most)
 			return
 		}
 	}
-	h.Low, h.High, e.i = lo, hi, e.until
+	h.Low, h.High, h.Held, e.i = lo, hi, from+held, e.until
 }
 
 // short is long upside down.
@@ -196,6 +200,7 @@ func (e *engine) short() {
 	high, low := e.high[from:e.until][:len(closes)], e.low[from:e.until][:len(closes)]
 	equity, signals := e.equity[from:e.until][:len(closes)], e.signals[from:e.until][:len(closes)]
 	cash, units, stop, target, lo, hi := e.Cash, h.Units, h.Stop, h.Target, h.Low, h.High
+	held, most := h.Held-from, e.patience()
 	for k, c := range closes {
 		if x := high[k]; x > hi {
 			if x >= stop {
@@ -222,13 +227,35 @@ func (e *engine) short() {
 			lo = x
 		}
 		equity[k] = cash + float64(units*c)
-		if signals[k] == Buy {
-			h.Low, h.High, e.i = lo, hi, from+k+1
-			e.decide(Buy)
+		switch s := signals[k]; {
+		case s == Sell:
+			held = k
+		case s == Buy || k-held >= most:
+			h.Low, h.High, h.Held, e.i = lo, hi, from+held, from+k+1
+			e.leave(s, k-held >= most)
 			return
 		}
 	}
-	h.Low, h.High, e.i = lo, hi, e.until
+	h.Low, h.High, h.Held, e.i = lo, hi, from+held, e.until
+}
+
+// patience is how many bars a position is held without a signal in its direction.
+func (e *engine) patience() int {
+	if e.Config.ExitAfter > 0 {
+		return e.Config.ExitAfter
+	}
+	return math.MaxInt32
+}
+
+// leave makes the signal of the bar just marked, against the position or none, an
+// order. Where it makes none, a position whose time is over is left all the same.
+func (e *engine) leave(s Signal, over bool) {
+	if s != Hold {
+		e.decide(s)
+	}
+	if e.Pending == Hold && over {
+		e.Pending = timeUp
+	}
 }
 
 // decide makes the signal of the bar just marked an order, unless the last fill

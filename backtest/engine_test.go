@@ -2,6 +2,7 @@ package backtest
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -307,5 +308,59 @@ func TestRun_Refuses(t *testing.T) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// A position without a signal in its direction is left when its time is up; each such signal renews it.
+func TestRun_ClosesAPositionWhoseTimeIsUp(t *testing.T) {
+	bars := walk(7, 12, 0.001)
+	signals := []Signal{Buy, Hold, Buy, Hold, Hold, Hold, Sell, Hold, Hold, Hold, Hold, Hold}
+	cfg := Config{SizeMode: Units, PositionSize: 1, ExitAfter: 2, AllowShort: true, Flip: true}
+	r, err := Backtest(bars, signals, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type exit struct {
+		entry, exit int32
+		why         Reason
+		bars        int
+	}
+	var got []exit
+	for k := range r.Trades {
+		x := &r.Trades[k]
+		got = append(got, exit{x.EntryBar, x.ExitBar, x.Reason, x.Bars()})
+	}
+	// Bought at bar 1 and renewed at the close of bar 2: the closes of bars 3 and 4 pass without a signal. Sold short at bar 7.
+	if want := []exit{{1, 5, OnTime, 4}, {7, 9, OnTime, 2}}; !slices.Equal(got, want) {
+		t.Errorf("trades %+v, want %+v", got, want)
+	}
+	cfg.MinSeparation = 6 * time.Hour
+	if r, err = Backtest(bars, signals, cfg); err != nil || r.Trades[0].ExitBar != 5 {
+		t.Errorf("with a separation of six hours: %v, %+v", err, r.Trades)
+	}
+}
+
+// A state that was stored before positions had a time is read, and ends with the same curve.
+func TestState_OfAVersionWithoutExitsByTimeIsRead(t *testing.T) {
+	d := drawn{bars: walk(3, 60, 0.01), signals: chatter(3, 60, 0.8), cfg: Config{AllowShort: true}}
+	var st RunState
+	if err := Run(d.bars, d.signals, d.cfg, &st, 30); err != nil {
+		t.Fatal(err)
+	}
+	st.Holding.Held = st.Holding.Bar
+	file, err := stateFile(&st, st.ints()[:8])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var old RunState
+	if err := old.UnmarshalBinary(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(d.bars, d.signals, d.cfg, &old, 60); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Finish(d.bars, &old)
+	if err != nil || !slices.Equal(r.Equity, d.run(t).Equity) {
+		t.Errorf("it went another way (%v)", err)
 	}
 }

@@ -69,6 +69,7 @@ func configs(n int) *rapid.Generator[Config] {
 			LotSize:        rapid.SampledFrom([]float64{0, 0, 1, 0.01}).Draw(t, "lot"),
 			StopLoss:       rapid.SampledFrom([]float64{0, 0.01, 0.05, 0.3}).Draw(t, "stop"),
 			TakeProfit:     rapid.SampledFrom([]float64{0, 0.01, 0.05, 0.3}).Draw(t, "target"),
+			ExitAfter:      rapid.SampledFrom([]int{0, 0, 1, 3, 20}).Draw(t, "exit"),
 			AllowShort:     rapid.Bool().Draw(t, "short"),
 			Flip:           rapid.Bool().Draw(t, "flip"),
 			MinSeparation:  rapid.SampledFrom([]time.Duration{0, 0, time.Hour, 4 * time.Hour}).Draw(t, "separation"),

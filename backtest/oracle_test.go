@@ -22,6 +22,7 @@ type oracle struct {
 	paid    float64 // commission of the entry
 	lo, hi  float64
 	last    int
+	held    int // the last bar with a signal in the position's direction
 	ruined  bool
 
 	trades []Trade
@@ -42,9 +43,13 @@ func (o *oracle) run(signals []Signal) {
 		if pending != Hold {
 			was := o.at
 			if was.Quantity != 0 {
-				o.leave(t, b.Open[t], OnSignal)
+				why := OnSignal
+				if pending == timeUp {
+					why = OnTime
+				}
+				o.leave(t, b.Open[t], why)
 			}
-			if !o.ruined && (was.Quantity == 0 || c.Flip && (pending == Buy || c.AllowShort)) {
+			if pending != timeUp && !o.ruined && (was.Quantity == 0 || c.Flip && (pending == Buy || c.AllowShort)) {
 				o.take(t, Side(pending))
 			}
 			pending = Hold
@@ -65,6 +70,12 @@ func (o *oracle) run(signals []Signal) {
 		barred := o.at.Quantity == 0 && s == Sell && !c.AllowShort
 		if t >= c.StartBar && !near && !same && !barred {
 			pending = s
+		}
+		if same {
+			o.held = t
+		}
+		if pending == Hold && o.at.Quantity != 0 && c.ExitAfter > 0 && t-o.held >= c.ExitAfter {
+			pending = timeUp
 		}
 	}
 }
@@ -96,7 +107,7 @@ func (o *oracle) take(t int, side Side) {
 		return
 	}
 	o.at = Trade{EntryTime: o.bars.Time[t], EntryBar: int32(t), Side: side, Quantity: q, EntryPrice: price}
-	o.quote, o.paid, o.lo, o.hi, o.last = quote, c.Commission*q*price, math.Inf(1), math.Inf(-1), t
+	o.quote, o.paid, o.lo, o.hi, o.last, o.held = quote, c.Commission*q*price, math.Inf(1), math.Inf(-1), t, t-1
 }
 
 // watch looks for the stop, the ruin and the target in bar t: at its open, then

@@ -17,6 +17,9 @@ const (
 	Buy  Signal = 1
 )
 
+// timeUp is an order to leave the position. No decider gives it: see Config.ExitAfter.
+const timeUp Signal = 2
+
 // TradeClasses is the order in which a three-way classifier gives its classes.
 var TradeClasses = []Signal{Buy, Hold, Sell}
 

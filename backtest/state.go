@@ -36,6 +36,7 @@ type RunState struct {
 type Holding struct {
 	Units float64 // negative when short, 0 when flat
 	Bar   int     // where it was entered
+	Held  int     // the last bar with a signal in its direction
 	Quote float64 // the bar's price at entry
 	Price float64 // what was paid
 	Costs float64 // of the entry

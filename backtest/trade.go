@@ -46,9 +46,10 @@ const (
 	OnTarget               // the target, within the bar or at its open
 	OnEnd                  // the last bar, at its close
 	OnRuin                 // the equity was used up
+	OnTime                 // no signal in its direction for Config.ExitAfter bars, at the open
 )
 
-var reasons = [...]string{OnSignal: "signal", OnStop: "stop", OnTarget: "target", OnEnd: "end", OnRuin: "ruin"}
+var reasons = [...]string{OnSignal: "signal", OnStop: "stop", OnTarget: "target", OnEnd: "end", OnRuin: "ruin", OnTime: "time"}
 
 func (r Reason) known() bool { return r >= 0 && int(r) < len(reasons) }
 
@@ -106,10 +107,10 @@ type Trade struct {
 }
 
 // Bars is the number of bars in which the position was held for some time. A
-// bar at whose open a signal closed it is not one of them.
+// bar at whose open an order closed it is not one of them.
 func (t *Trade) Bars() int {
 	n := int(t.ExitBar - t.EntryBar)
-	if t.Reason != OnSignal {
+	if t.Reason != OnSignal && t.Reason != OnTime {
 		n++
 	}
 	return n

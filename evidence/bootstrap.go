@@ -45,7 +45,7 @@ func (b Bootstrap) Sharpe(returns []float64, r *num.Rand) Interval {
 	estimate := s.mean / s.deviation
 	all, drawn, as := newTotals(returns), make([]float64, out.Draws), 0
 	for d := range drawn {
-		drawn[d] = all.sharpe(blocks(len(returns), out.Block, r))
+		drawn[d] = all.sharpe(Blocks(len(returns), out.Block, r))
 		if drawn[d]-estimate >= estimate {
 			as++
 		}
@@ -96,10 +96,10 @@ func (t totals) sharpe(blocks func(yield func(from, to int) bool)) float64 {
 	return mean / math.Sqrt(v)
 }
 
-// blocks yields stretches of n positions until there are n in all. A block
+// Blocks yields stretches of n positions until there are n in all. A block
 // begins anywhere and ends with probability 1/mean at every position, so that its
 // length is drawn at once; one that wraps around the end is yielded in two.
-func blocks(n int, mean float64, r *num.Rand) func(yield func(from, to int) bool) {
+func Blocks(n int, mean float64, r *num.Rand) func(yield func(from, to int) bool) {
 	goes := num.Log(1 - 1/mean)
 	return func(yield func(from, to int) bool) {
 		for left := n; left > 0; {

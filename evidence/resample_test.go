@@ -76,7 +76,7 @@ func TestBlocks_AreAsLongAsAskedFor(t *testing.T) {
 		r, seen, count, length := num.NewRand(13), make([]int, n), 0, 0
 		for range rounds {
 			total, last := 0, -1
-			for from, to := range blocks(n, mean, r) {
+			for from, to := range Blocks(n, mean, r) {
 				if from != 0 || last != n { // not the rest of one that wraps
 					count++
 				}
@@ -101,12 +101,12 @@ func TestBlocks_AreAsLongAsAskedFor(t *testing.T) {
 func TestTotals_AreThoseOfEveryReturn(t *testing.T) {
 	x := normals(3000, 0.05, num.NewRand(3))
 	var drawn []float64
-	for from, to := range blocks(len(x), 14, num.NewRand(4)) {
+	for from, to := range Blocks(len(x), 14, num.NewRand(4)) {
 		drawn = append(drawn, x[from:to]...)
 	}
 	s, err := measure(drawn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "ratio", newTotals(x).sharpe(blocks(len(x), 14, num.NewRand(4))), s.mean/s.deviation, 1e-12)
+	near(t, "ratio", newTotals(x).sharpe(Blocks(len(x), 14, num.NewRand(4))), s.mean/s.deviation, 1e-12)
 }

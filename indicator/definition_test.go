@@ -10,8 +10,8 @@ import (
 
 func TestDefinitions_AreComplete(t *testing.T) {
 	all := Definitions()
-	if len(all) != 31 {
-		t.Errorf("there are %d indicators, want 31", len(all))
+	if len(all) != 35 {
+		t.Errorf("there are %d indicators, want 35", len(all))
 	}
 	if !slices.IsSortedFunc(all, func(a, b Definition) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Error("the definitions are not sorted by name")

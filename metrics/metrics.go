@@ -106,6 +106,7 @@ type ModelInfo struct {
 // DataSummary tells what the network was trained and judged on.
 type DataSummary struct {
 	Sources  []Source     `json:"sources"`
+	Context  []Source     `json:"context_sources,omitempty"` // bars of context symbols
 	Features []string     `json:"features"`
 	Split    Split        `json:"split"`
 	Parts    []PartReport `json:"parts"`

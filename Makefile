@@ -22,7 +22,7 @@ LONG  := ./chaos ./sqlstore ./e2e/cli ./e2e
 slow  = $(LONG) $(shell go list ./... | grep -E '/ktrdr/$(SLOW)(/|$$)')
 fast  = $(shell go list ./... | grep -vE '/ktrdr/(bench|$(SLOW))(/|$$)')
 
-.PHONY: help build assets demo test test-unit test-kubernetes test-integration quality soak soak-statistics mutate bench client dist clean needs-go
+.PHONY: help build assets demo test test-unit test-kubernetes test-integration quality soak soak-statistics mutate bench power client dist clean needs-go
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,6 +120,12 @@ mutate: needs-go $(BIN)/gremlins ## Mutation testing of MUTATE="label …", one 
 bench: needs-go assets ## Figures of compute, the engine and the page, each beside what the machine itself can do
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/compute ./bench
 	@go test -run '^$$' -bench . -benchtime 3x -timeout 30m ./e2e/browser
+
+# A world takes seconds. It can be stopped at any time: what is done is in power.jsonl, and the next call continues.
+POWER ?= -worlds 20
+
+power: needs-go ## The power table in docs/research.md: planted edges that are found, beside the rule that knows them
+	@nice -n 19 go run -buildvcs=true ./worlds/power $(POWER) -write docs/research.md
 
 client: ## Install what the LangGraph client is built and tested with, and build it (needs node 20)
 	@# not ci: npm leaves the optional packages of other platforms out of a lock, and ci then refuses it

@@ -18,13 +18,17 @@ type Definition struct {
 	// with anything else is not resumed.
 	Fingerprint func(spec []byte) (map[string]string, error)
 
-	Local bool // runs only inside a backend: in its process or in a child process
-	Look  bool // makes the look that was reserved for it, once: it restarts without a checkpoint and is never retried
+	Local  bool // runs only inside a backend: in its process or in a child process
+	Sealed bool // its result names figures of bars that neither designers nor assistants may see
+	Look   bool // makes the look that was reserved for it, once: it restarts without a checkpoint and is never retried
 
 	// Ledger tells what the ledger keeps of a completed operation, and the results
 	// show. It is asked in the transaction that completes it, maybe more than once,
 	// and so is a pure function of the row. Nil: nothing.
-	Ledger  func(Operation) LedgerEntry
+	Ledger func(Operation) LedgerEntry
+	// Facts tells what a trial was made from, for the chain of the ledger. It is asked
+	// in the transaction that adds the link, and is a pure function of the row.
+	Facts   func(Operation) TrialFacts
 	Columns []string // parts of a result that a client may ask for by name, page by page
 
 	// Route and Verb start one: "POST /api/v1/training/start", and "train" of

@@ -62,7 +62,10 @@ var arrows = map[string]rule{
 	"train": {ours: []string{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest", "metrics",
 	}},
-	"evidence":       {ours: []string{"num", "market", "backtest"}},
+	"evidence": {ours: []string{"num", "market", "backtest"}},
+	"examine": {ours: []string{ // cross-validation, walk-forward and perturbation of a finalist
+		"num", "market", "indicator", "strategy", "feature", "neural", "train", "backtest", "evidence",
+	}, modules: []string{"golang.org/x/sync"}},
 	"evidence/panel": {ours: []string{"num", "evidence"}}, // the daily returns of all trials
 	"designer":       {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
 
@@ -70,8 +73,8 @@ var arrows = map[string]rule{
 	"jobs":    {ours: []string{".", "market", "metrics", "backtest", "evidence"}},
 	"library": {ours: []string{".", "market", "strategy", "jobs"}},
 	"compute": {ours: []string{
-		".", "fault", "worker", "market", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence", "jobs",
-		"library",
+		".", "fault", "worker", "market", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence",
+		"examine", "jobs", "library",
 	}, modules: []string{"golang.org/x/sync"}},
 
 	// what this product is about
@@ -83,7 +86,12 @@ var arrows = map[string]rule{
 		"llm", "resilience",
 	}},
 
-	"report": {ours: []string{".", "market", "research", "evidence", "jobs", "strategy"}},
+	"factory": {ours: []string{ // the whole search without a store, on permuted copies
+		".", "worker", "num", "market", "instrument", "neural", "designer", "evidence", "jobs", "library", "compute", "research", "agent",
+	}},
+
+	"report": {ours: []string{".", "market", "research", "evidence", "evidence/panel", "jobs", "strategy"}},
+	"bundle": {ours: []string{".", "evidence", "jobs", "research", "worker"}}, // a claim as one file, and its check
 
 	// mechanisms
 	"resilience": {ours: []string{"."}},
@@ -127,7 +135,9 @@ var arrows = map[string]rule{
 	"storetest":             {ours: []string{".", "thread"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"savertest":             {ours: []string{".", "thread"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"bench":                 {ours: []string{".", "dummy", "engine", "worker"}},
-	"worlds":                {ours: []string{"num", "market"}},
+	// markets with and without edges
+	"worlds":       {ours: []string{"num", "market", "backtest", "evidence"}},
+	"worlds/power": {ours: []string{".", "num", "market", "instrument", "evidence", "factory", "worlds"}}, // the power table
 	"labtest": {
 		// the database, past the backend
 		ours:    []string{".", "api", "client", "dummy", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market", "internal/atomicfile"},
@@ -148,13 +158,15 @@ var arrows = map[string]rule{
 	// wiring
 	"backend": {
 		ours: []string{
-			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "client", "jobs", "library", "compute", "research",
+			".", "bundle", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "client", "jobs", "library",
+			"compute", "research",
 			"report", "agent", "llm", "resilience", "instrument", "neural", "page", "api", "mcp",
+			"factory",
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
 	// the lab of a data folder, without a backend
-	"local": {ours: []string{".", "backend", "jobs", "library", "market", "backtest", "strategy"}},
+	"local": {ours: []string{".", "backend", "bundle", "jobs", "library", "market", "backtest", "research", "strategy"}},
 	// strategies that use future prices
 	"lookahead": {ours: []string{"local", "market", "metrics", "neural", "strategy", "train", "backtest"}},
 	"doctor": { // checks of an installation
@@ -163,7 +175,8 @@ var arrows = map[string]rule{
 	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "api", "client", "jobs", "library", "research",
+			".", "agent", "backend", "bundle", "compute", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "api",
+			"client", "jobs", "library", "research",
 			"report", "resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "docs", "export",
 			"page", "mcp",
 		},

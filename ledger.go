@@ -13,8 +13,9 @@ type Market struct {
 	CreatedAt time.Time `json:"created_at"`
 	// bars that close after this are the holdout; zero until a research or training fixes it
 	HoldoutFrom time.Time      `json:"holdout_from,omitzero"`
-	Trials      int            `json:"trials"` // strategies that were tried on it
-	Looks       int            `json:"looks"`  // at its holdout
+	Trials      int            `json:"trials"`               // strategies that were tried on it
+	Looks       int            `json:"looks"`                // at its holdout
+	Head        ChainHead      `json:"ledger_head,omitzero"` // of the chain of its ledger; zero while nothing has ended
 	Series      []MarketSeries `json:"series,omitempty"`
 }
 
@@ -68,6 +69,17 @@ type Trial struct {
 	LookEnded    bool        `json:"look_ended"`                  // what follows is known
 	Claim        bool        `json:"claim"`
 	Adjusted     *float64    `json:"adjusted_p"` // of that look
+
+	Examination OperationID `json:"examination_operation_id,omitempty"` // of a finalist; empty if it has none
+	Examined    string      `json:"examined,omitempty"`                 // what that came to: see Examined.State
+}
+
+// Examined is what the examination of a finalist came to. It is stored with the trial when
+// the generation is closed.
+type Examined struct {
+	Research  OperationID
+	Operation OperationID // the examination; empty if it could not be created
+	State     string      // robust, fragile, too_few_bars, too_long or failed
 }
 
 // TrialFigures is what the ledger keeps of how a trial ended. Rates are
@@ -232,6 +244,8 @@ type LookPage struct {
 
 // LedgerEntry is what the ledger keeps of an operation that has completed.
 type LedgerEntry struct {
-	Trial *TrialFigures
-	Look  *LookResult
+	Trial   *TrialFigures
+	Look    *LookResult
+	Claim   *NewClaim     // of a look that succeeded
+	Advance *ClaimAdvance // of a step that followed a claim
 }

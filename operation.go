@@ -45,10 +45,14 @@ type Type string
 // types: each type has a Definition with its owner. Dummy is the engine's own test
 // subject.
 const (
+	Calibration     Type = "calibration"
+	CalibrationPart Type = "calibration_part"
 	AgentResearch   Type = "agent_research"
 	AgentDesign     Type = "agent_design"
 	AgentAssessment Type = "agent_assessment"
 	AgentConfirm    Type = "agent_confirmation"
+	ClaimStep       Type = "claim_step"
+	Examining       Type = "examination"
 	Training        Type = "training"
 	Backtesting     Type = "backtesting"
 	DataLoad        Type = "data_load"

@@ -51,6 +51,9 @@ type Run struct {
 	Generations int `json:"generations"` // that have a research
 	Closed      int `json:"closed"`      // that are closed
 	RunCounts
+
+	// Heads are the heads of its markets' ledgers when the run last added a link.
+	Heads []ChainHead `json:"ledger_heads,omitempty"`
 }
 
 // The rungs that the store counts.

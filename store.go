@@ -24,6 +24,7 @@ type Store interface {
 	Queues
 	Runs
 	Markets
+	Claims
 	Library
 	Reports
 	Notes

@@ -35,16 +35,16 @@ type Runs interface {
 	// created: the request was broken off.
 	SettleRun(ctx context.Context, id string) error
 
-	// Finalist returns the best finalist of a generation: the highest score,
-	// then the lowest index; nil if it has no finalist.
-	Finalist(ctx context.Context, run string, generation int) (*Operation, error)
+	// Finalists returns the best finalists of a generation, at most a number of them:
+	// the highest score first, then the lowest index.
+	Finalists(ctx context.Context, run string, generation, most int) ([]Operation, error)
 
 	// CloseGeneration closes the generation that is the run's next to be
 	// closed, once none of its researches is open, and creates the operation
-	// that confirms its finalist, if there is one. changed is false when it
-	// was closed before, is not complete, or the run is not RUNNING;
-	// CodeNotFound.
-	CloseGeneration(ctx context.Context, run string, generation int, confirm *NewOperation) (changed bool, err error)
+	// that confirms its finalist, if there is one. It stores with the trials of the
+	// finalists what their examinations came to. changed is false when it was closed
+	// before, is not complete, or the run is not RUNNING; CodeNotFound.
+	CloseGeneration(ctx context.Context, run string, generation int, confirm *NewOperation, examined ...Examined) (changed bool, err error)
 
 	// TallyGenerations tells how the last two generations of a run ended.
 	TallyGenerations(ctx context.Context, run string) ([]GenerationTally, error)
@@ -88,6 +88,11 @@ type Markets interface {
 	// Market returns one with all its series; CodeNotFound. One that was merged
 	// is the market it was merged into.
 	Market(ctx context.Context, id string) (Market, error)
+
+	// Links returns links of the chain of a market's ledger in their order, those after
+	// a position, at most limit (1..1000; 0 means 1000). Of a market that was merged
+	// they are those of its own chain; CodeNotFound.
+	Links(ctx context.Context, market string, after, limit int) ([]ChainLink, error)
 
 	// Trials returns trials with what the ledger knows of their market now. By
 	// score, what earned on the test part comes first: the best Limit of each

@@ -128,7 +128,8 @@ func measure(ctx context.Context, t *worker.Task, spec research.DesignSpec) (des
 	defer in.close()
 	var all []*market.Bars
 	for _, want := range spec.Bars {
-		if !slices.Contains(b.Symbols, want.Symbol) || !slices.Contains(b.Timeframes(), want.Timeframe) {
+		read := slices.Contains(b.Symbols, want.Symbol) || slices.Contains(b.Context, want.Symbol)
+		if !read || !slices.Contains(b.Timeframes(), want.Timeframe) {
 			continue
 		}
 		bars, err := in.bars(ctx, want)

@@ -92,16 +92,26 @@ func of(s train.Series, tf market.Timeframe) (*market.Bars, error) {
 // join puts what came later behind what came before, timeframe by timeframe.
 func join(before, after train.Series) (train.Series, error) {
 	joined := train.Series{Symbol: before.Symbol}
-	for _, a := range before.Bars {
-		b, err := of(after, a.Timeframe)
-		if err != nil {
-			return joined, err
+	var err error
+	if joined.Bars, err = joinBars(before.Bars, after.Bars); err != nil {
+		return joined, err
+	}
+	joined.Context, err = joinBars(before.Context, after.Context)
+	return joined, err
+}
+
+func joinBars(before, after []*market.Bars) (joined []*market.Bars, err error) {
+	for _, a := range before {
+		i := slices.IndexFunc(after, func(b *market.Bars) bool { return b.Symbol == a.Symbol && b.Timeframe == a.Timeframe })
+		if i < 0 || after[i].Len() == 0 {
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: there are no %s bars of %s", a.Timeframe, a.Symbol)
 		}
+		b := after[i]
 		if n := a.Len(); n > 0 && b.Time[0] <= a.Time[n-1] {
-			return joined, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the holdout of %s %s does not come after the bars that research saw",
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the holdout of %s %s does not come after the bars that research saw",
 				a.Symbol, a.Timeframe)
 		}
-		joined.Bars = append(joined.Bars, &market.Bars{
+		joined = append(joined, &market.Bars{
 			Symbol: a.Symbol, Timeframe: a.Timeframe, Time: slices.Concat(a.Time, b.Time),
 			Open: slices.Concat(a.Open, b.Open), High: slices.Concat(a.High, b.High), Low: slices.Concat(a.Low, b.Low),
 			Close: slices.Concat(a.Close, b.Close), Volume: slices.Concat(a.Volume, b.Volume),

@@ -158,6 +158,7 @@ func (l *lab) run(closing func()) {
 		"compute": {
 			ktrdr.Training:    agent.Inject(compute.TrainingRunner(neural.Best())),
 			ktrdr.Backtesting: agent.Inject(compute.BacktestRunner(neural.Best())),
+			ktrdr.Examining:   agent.Inject(compute.ExaminationRunner(neural.Best())),
 		},
 		"agents": {
 			ktrdr.AgentDesign:     agent.Inject(design),

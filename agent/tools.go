@@ -104,8 +104,9 @@ func (t *designTools) listData(json.RawMessage) (string, error) {
 	type series struct {
 		Symbol    string `json:"symbol"`
 		Timeframe string `json:"timeframe"`
+		Context   bool   `json:"context,omitempty"` // it may be read as a context symbol, and is not traded
 	}
-	all := text.Map(t.spec.Bars, func(b jobs.Bars) series { return series{b.Symbol, string(b.Timeframe)} })
+	all := text.Map(t.spec.Bars, func(b jobs.Bars) series { return series{b.Symbol, string(b.Timeframe), b.Context} })
 	return told(struct {
 		Series     []series          `json:"series"`
 		Bars       int               `json:"bars"`       // at which decisions are made: the fewest of a symbol
@@ -173,7 +174,7 @@ func (t *designTools) recall(input json.RawMessage) (string, error) {
 	room := maxToolText - 1024
 	past := t.past.Experiments
 	for i := len(past) - 1; i >= 0 && len(all) < in.Limit; i-- {
-		e := experiment{past[i].Strategy, past[i].Outcome}
+		e := experiment{past[i].Strategy, past[i].Outcome.Brief()}
 		text, err := json.Marshal(e)
 		if err != nil {
 			return "", err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -119,19 +118,14 @@ func (t trader) stored(data []train.Series, file []byte) (evidence.Part, error) 
 
 // symbols brings bars, symbol by symbol in their order.
 func (in *inputs) symbols(ctx context.Context, bars []jobs.Bars) ([]train.Series, error) {
-	var all []train.Series
-	for _, want := range bars {
-		b, err := in.bars(ctx, want)
-		if err != nil {
+	all := make([]*market.Bars, len(bars))
+	for i, want := range bars {
+		var err error
+		if all[i], err = in.bars(ctx, want); err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(all, func(s train.Series) bool { return s.Symbol == want.Symbol })
-		if i < 0 {
-			i, all = len(all), append(all, train.Series{Symbol: want.Symbol})
-		}
-		all[i].Bars = append(all[i].Bars, b)
 	}
-	return all, nil
+	return train.Arrange(all, func(i int) bool { return bars[i].Context }), nil
 }
 
 // joinAll puts what came later behind what came before, symbol by symbol.

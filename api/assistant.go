@@ -33,7 +33,7 @@ var forAssistants = []string{
 	Trigger.Pattern(), ResearchStatus.Pattern(), CancelResearch.Pattern(), Budget.Pattern(),
 	Designs.Pattern(), SubmitDesign.Pattern(),
 	Memory.Pattern(), Experiment.Pattern(), Conversation.Pattern(), Leaderboard.Pattern(), Report.Pattern(), Search.Pattern(),
-	Compare.Pattern(), Runs.Pattern(), Run.Pattern(), CancelRun.Pattern(), Looks.Pattern(),
+	Panel.Pattern(), Compare.Pattern(), Runs.Pattern(), Run.Pattern(), CancelRun.Pattern(), Looks.Pattern(),
 	CheckpointHistory.Pattern(), Breakers.Pattern(), Degradation.Pattern(), Health.Pattern(),
 }
 

@@ -35,6 +35,9 @@ var (
 	Retry = post[ByID, Started]("/operations/{id}/retry", "Make a new operation with the same spec, from the beginning", creates)
 	File  = get[FileRequest, Raw]("/operations/{id}/files/{name}",
 		"A file that an operation made, or a range of it; one of a compacted operation is computed again", bytes)
+	ClaimBundle = get[ClaimRequest, Raw]("/operations/{id}/claim",
+		"The bundle of a claim: what `ktrdr claim verify` checks on another machine. The operation is a confirmation, or the research that it "+
+			"confirmed", bytes)
 	Pin = post[ByID, PinReply]("/operations/{id}/pin",
 		"Keep the files of the research that an operation belongs to; files that are not kept are computed again first")
 	Unpin = del[ByID, PinReply]("/operations/{id}/pin",
@@ -84,6 +87,10 @@ var (
 var (
 	Trigger = post[research.Request, research.Triggered]("/agent/trigger",
 		"Research a goal, or a strategy: durable operations that design, train, backtest and assess", creates, waits(5*time.Minute))
+	StartCalibration = post[research.CalibrationRequest, Started]("/calibrations/start",
+		"Measure how often this lab claims an edge on copies of a market that have none: a durable operation", creates, waits(5*time.Minute))
+	Calibrations = get[CalibrationsRequest, []research.CalibrationRow]("/calibrations",
+		"Calibrations that completed, newest first: false-claim rates, and the weakest edges that are found")
 	ResearchStatus = get[StatusRequest, research.Status]("/agent/status",
 		"Researches that have not ended, who works for them, and how the last one ended")
 	CancelResearch = del[CancelRequest, CancelReply]("/agent/cancel/{id}", "Cancel one research and its children; the others continue")
@@ -100,10 +107,13 @@ var (
 	Conversation = get[ByID, agent.Conversation]("/memory/{id}/conversation", "The messages between a research and models")
 	Leaderboard  = get[report.LeaderboardQuery, report.Leaderboard]("/leaderboard",
 		"The best researches: claims first, then by the deflated Sharpe ratio with the number of trials today")
-	Report = get[ReportRequest, report.Report]("/report",
+	Report = get[FullReportRequest, report.Report]("/report",
 		"What happened since an instant: researches by outcome, claims, failures, the machine, money")
 	Search = get[ReportRequest, report.Search]("/report/search",
 		"How many strategies reached each stage, the best so far beside what luck shows, and what the next holdout look needs on each market")
+	Panel = get[report.PanelQuery, report.Panel]("/report/panel",
+		"What the daily returns of all trials of a run, or on a market, say of the whole search: SPA, StepM, PBO, effective number of trials",
+		waits(5*time.Minute))
 	Compare = get[CompareRequest, report.Compared]("/compare",
 		"2 to 5 researches side by side: figures, daily returns, correlation, differences of the designs, and looks at the holdout in order")
 	Runs      = get[ktrdr.RunQuery, []ktrdr.Run]("/runs", "Runs, newest first, with the counts of their researches")
@@ -112,6 +122,8 @@ var (
 		"Cancel a run: nothing of it starts afterwards, and its open operations are cancelled in batches")
 	RunEvents = get[ByKey, Raw]("/runs/{id}/events",
 		"The run now and again whenever it has changed, until it has ended, as a stream or, with Accept: application/json, once", stream)
+	LivingClaims = get[None, research.ClaimsList]("/claims",
+		"Claims, newest first: what each claimed and what the bars after it have shown")
 	Looks = get[ktrdr.LookQuery, []ktrdr.Look]("/looks",
 		"Looks at holdouts, newest first: each with its number on every market, p, adjusted p and claim")
 )

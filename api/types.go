@@ -7,6 +7,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/thread"
 )
@@ -51,6 +52,11 @@ type Started struct {
 	Status    ktrdr.Status      `json:"status"`
 	RetryOf   ktrdr.OperationID `json:"retry_of,omitempty"`
 	Warnings  []string          `json:"warnings,omitempty"` // what is probably not meant
+}
+
+// CalibrationsRequest selects calibrations.
+type CalibrationsRequest struct {
+	Market string `query:"market" doc:"of this market or symbol only"`
 }
 
 // CancelReply says which operations a cancel reached.
@@ -156,6 +162,7 @@ type Results struct {
 	Compacted    bool              `json:"compacted,omitempty"` // its files are not kept; they are computed again on demand
 	ErrorMessage string            `json:"error_message,omitempty"`
 	Error        *ktrdr.Failure    `json:"error,omitempty"`
+	Calibration  string            `json:"calibration,omitempty"` // beside a claim: how often this lab claims falsely on the market
 
 	Trades    []jobs.Trade          `json:"trades,omitempty"`
 	Equity    []jobs.Point          `json:"equity,omitempty"` // of several symbols: the sum of their accounts
@@ -166,6 +173,9 @@ type Results struct {
 
 	Trial *ktrdr.Trial `json:"trial,omitempty"` // its row in the ledger, with the counts of its market now
 	Looks []ktrdr.Look `json:"looks,omitempty"` // that it is, or that were made at the strategy of a research
+
+	Ladder      *research.Ladder        `json:"ladder,omitempty"`      // of a research: where its strategy stands, and what would move it on
+	Examination *jobs.ExaminationResult `json:"examination,omitempty"` // of a finalist, when its generation is closed
 }
 
 // Download is a file that an operation made, and where its bytes are.
@@ -190,6 +200,12 @@ type BarsRequest struct {
 type FileRequest struct {
 	ByID
 	Name string `path:"name"`
+}
+
+// ClaimRequest asks for the bundle of a claim.
+type ClaimRequest struct {
+	ByID
+	Bars bool `query:"bars" doc:"also the bars: those that the research saw and those of the holdout"`
 }
 
 // PinReply says whether a research is pinned.
@@ -253,6 +269,12 @@ type StatusRequest struct {
 type ReportRequest struct {
 	Since string `query:"since" doc:"an instant (RFC 3339), a duration such as 12h, or last: the newest spell of research; by default 12h"`
 	Run   string `query:"run" doc:"only the researches of this run, from its beginning unless since is given"`
+}
+
+// FullReportRequest asks for a report, also with what is not cheap.
+type FullReportRequest struct {
+	ReportRequest
+	Panels bool `query:"panels" doc:"also judge the daily returns of all trials of the run, or of the newest 3 runs: SPA, StepM, PBO"`
 }
 
 // CompareRequest asks to compare researches.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/bundle"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
@@ -37,6 +38,7 @@ func (b *Backend) researchDesk() (_ httpapi.Research, err error) {
 	return researches{
 		b.research, views, report.NewReporter(b.engine, b.store),
 		agent.Conversations{Researches: views, Operations: b.engine, Journal: b.store},
+		bundle.Exporter{Lab: b.engine, Blobs: b.blobs},
 	}, err
 }
 
@@ -46,6 +48,7 @@ type researches struct {
 	research.Views
 	report.Reporter
 	agent.Conversations
+	bundle.Exporter
 }
 
 // runLook is how often runs are looked at, at most.

@@ -5,6 +5,7 @@ import (
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/factory"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/worker"
@@ -32,6 +33,7 @@ func typeRunners() map[ktrdr.Type]builders {
 	return map[ktrdr.Type]builders{
 		ktrdr.Training:    anywhere(func(b *Backend) worker.Runner { return compute.TrainingRunner(b.kernel) }),
 		ktrdr.Backtesting: anywhere(func(b *Backend) worker.Runner { return compute.BacktestRunner(b.kernel) }),
+		ktrdr.Examining:   anywhere(func(b *Backend) worker.Runner { return compute.ExaminationRunner(b.kernel) }),
 		ktrdr.Dummy:       anywhere(func(*Backend) worker.Runner { return dummy.Runner() }),
 		ktrdr.DataLoad: {
 			inBackend: func(b *Backend) worker.Runner { return compute.LoadRunner(b.library, b.markets, b.cfg.Holdout) },
@@ -45,6 +47,11 @@ func typeRunners() map[ktrdr.Type]builders {
 			byAgents: func(*Backend) worker.Runner { return agent.ConfirmationRunner() },
 			inChild:  func(*Backend) worker.Runner { return agent.ConfirmationRunner() },
 		},
+		ktrdr.ClaimStep: {
+			byAgents: func(*Backend) worker.Runner { return agent.ClaimStepRunner() },
+			inChild:  func(*Backend) worker.Runner { return agent.ClaimStepRunner() },
+		},
+		ktrdr.CalibrationPart: anywhere(func(b *Backend) worker.Runner { return factory.CalibrationRunner(b.kernel) }),
 	}
 }
 

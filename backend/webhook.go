@@ -71,14 +71,18 @@ type RunEnded struct {
 	Finalists  int            `json:"finalists"`
 	Looks      int            `json:"looks"`  // at the holdout
 	Claims     int            `json:"claims"` // looks that claim an edge
-	CreatedAt  time.Time      `json:"created_at"`
-	EndedAt    time.Time      `json:"ended_at"`
+
+	// Heads are the heads of its markets' ledgers when it last added a link.
+	Heads []ktrdr.ChainHead `json:"ledger_heads,omitempty"`
+
+	CreatedAt time.Time `json:"created_at"`
+	EndedAt   time.Time `json:"ended_at"`
 }
 
 func runEndedOf(r *ktrdr.Run) RunEnded {
 	m := RunEnded{
 		Event: "run_ended", ID: r.ID, Run: r.ID, State: r.State, Reason: r.GivenUp, Researches: r.Created,
-		Outcomes: research.OutcomeCounts(r.RunCounts), Finalists: r.Finalists, Looks: r.Looks, Claims: r.Claims,
+		Outcomes: research.OutcomeCounts(r.RunCounts), Finalists: r.Finalists, Looks: r.Looks, Claims: r.Claims, Heads: r.Heads,
 		CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
 	}
 	if r.State == ktrdr.RunCancelled {

@@ -17,6 +17,7 @@ import (
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/labtest"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // mostStarts is how often a supervisor starts a backend before a lab with one
@@ -120,6 +121,12 @@ func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 		inject string
 		begin  func(t *testing.T, lab *labtest.Lab) (start func())
 	}{
+		ktrdr.CalibrationPart: {"memory:calibrating:", func(_ *testing.T, lab *labtest.Lab) func() {
+			lab.Market("EURUSD", 4000, 7)
+			return func() {
+				lab.Calibrate(research.CalibrationRequest{Symbol: "EURUSD", Timeframe: "1h", Worlds: 1, Researches: 1})
+			}
+		}},
 		ktrdr.Training: {"memory:training:", func(_ *testing.T, lab *labtest.Lab) func() {
 			lab.Market("EURUSD", 4000, 7)
 			return func() { lab.Train(jobs.TrainingRequest{StrategyName: "rsi_mean_reversion"}) }
@@ -132,9 +139,19 @@ func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 			longCSV(8_000_000).write(t, filepath.Join(lab.Data(), "long.csv.gz"))
 			return func() { lab.Load(jobs.DataLoadRequest{Path: "long.csv.gz", Symbol: "LONG"}) }
 		}},
+		ktrdr.Examining: {"memory:examining:", func(_ *testing.T, lab *labtest.Lab) func() {
+			plant(lab)
+			one := oneLook
+			one.Count = 1
+			return func() { lab.Research(one, "examination") }
+		}},
 		ktrdr.AgentConfirm: {"memory:confirming:", func(_ *testing.T, lab *labtest.Lab) func() {
 			plant(lab)
 			return func() { lab.Research(oneLook, "look") }
+		}},
+		ktrdr.ClaimStep: {"memory:following:", func(_ *testing.T, lab *labtest.Lab) func() {
+			all := claimIn(lab)
+			return func() { lab.Import(all) }
 		}},
 	}
 	for typ, d := range backend.Types() {

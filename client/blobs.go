@@ -46,6 +46,16 @@ func (c *Client) OpenFile(ctx context.Context, id ktrdr.OperationID, a ktrdr.Art
 	return c.open(ctx, requestOf(api.File, api.FileRequest{ByID: api.ByID{ID: id}, Name: a.Name}), a.SHA256)
 }
 
+// OpenClaim reads the bundle of a claim. The one who verifies it checks its bytes.
+func (c *Client) OpenClaim(ctx context.Context, id ktrdr.OperationID, bars bool) (io.ReadCloser, error) {
+	req := requestOf(api.ClaimBundle, api.ClaimRequest{ByID: api.ByID{ID: id}, Bars: bars})
+	res, err := c.do(ctx, req) //nolint:bodyclose // the caller closes it
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
+}
+
 func (c *Client) open(ctx context.Context, q request, h ktrdr.Hash) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	idle := time.AfterFunc(c.timeout, func() { cancel(errTimeout) })

@@ -96,6 +96,16 @@ func (c *Client) Paused(ctx context.Context) (bool, error) {
 	return out.Paused, err
 }
 
+// StartCalibration starts a calibration. The key may be empty.
+func (c *Client) StartCalibration(ctx context.Context, r research.CalibrationRequest, key string) (api.Started, error) {
+	return create(ctx, c, api.StartCalibration, r, key)
+}
+
+// Calibrations lists the calibrations of a market or symbol, newest first; "" means all.
+func (c *Client) Calibrations(ctx context.Context, market string) ([]research.CalibrationRow, error) {
+	return Call(ctx, c, api.Calibrations, api.CalibrationsRequest{Market: market})
+}
+
 // StartTraining starts a training. The key may be empty.
 func (c *Client) StartTraining(ctx context.Context, r jobs.TrainingRequest, key string) (api.Started, error) {
 	return create(ctx, c, api.StartTraining, r, key)
@@ -167,6 +177,11 @@ func (c *Client) Compare(ctx context.Context, ids ...string) (report.Compared, e
 	return Call(ctx, c, api.Compare, api.CompareRequest{IDs: ids})
 }
 
+// Claims lists claims and what the bars after each have shown.
+func (c *Client) Claims(ctx context.Context) (research.ClaimsList, error) {
+	return Call(ctx, c, api.LivingClaims, api.None{})
+}
+
 // Leaderboard ranks researches.
 func (c *Client) Leaderboard(ctx context.Context, q report.LeaderboardQuery) (out report.Leaderboard, err error) {
 	out, out.Next, err = call(ctx, c, api.Leaderboard, q, "")
@@ -176,7 +191,13 @@ func (c *Client) Leaderboard(ctx context.Context, q report.LeaderboardQuery) (ou
 // Report tells what happened since an instant (RFC 3339), for a duration, or
 // since "last"; an empty since leaves it to the server. With a run, of that run.
 func (c *Client) Report(ctx context.Context, since, run string) (report.Report, error) {
-	return Call(ctx, c, api.Report, api.ReportRequest{Since: since, Run: run})
+	return Call(ctx, c, api.Report, api.FullReportRequest{ReportRequest: api.ReportRequest{Since: since, Run: run}})
+}
+
+// Panel judges the daily returns of all trials of a run, of the run of a research, or
+// on a market.
+func (c *Client) Panel(ctx context.Context, q report.PanelQuery) (report.Panel, error) {
+	return Call(ctx, c, api.Panel, q)
 }
 
 // Run returns one run; CodeNotFound.

@@ -34,13 +34,20 @@ func readTraining(text json.RawMessage) (spec jobs.TrainingSpec, parsed *strateg
 	if spec, err = ktrdr.ParseSpec[jobs.TrainingSpec](text); err != nil {
 		return spec, nil, err
 	}
-	if _, err = neural.KernelFor(spec.KernelClass); err != nil {
-		return spec, nil, wrong("spec: %w", err)
+	parsed, err = readStrategy(spec.KernelClass, spec.Strategy)
+	return spec, parsed, err
+}
+
+// readStrategy reads the strategy of a spec that this program has the kernel for.
+func readStrategy(kernelClass, text string) (*strategy.Strategy, error) {
+	if _, err := neural.KernelFor(kernelClass); err != nil {
+		return nil, wrong("spec: %w", err)
 	}
-	if parsed, _, err = strategy.Parse([]byte(spec.Strategy), "strategy"); err != nil {
-		return spec, nil, wrong("%w", err)
+	parsed, _, err := strategy.Parse([]byte(text), "strategy")
+	if err != nil {
+		return nil, wrong("%w", err)
 	}
-	return spec, parsed, nil
+	return parsed, nil
 }
 
 func trainingFingerprint(s jobs.TrainingSpec, parsed *strategy.Strategy) map[string]string {

@@ -18,19 +18,14 @@ import (
 
 // series brings the bars of a spec, symbol by symbol in its order.
 func series(ctx context.Context, t *worker.Task, bars []jobs.Bars) ([]train.Series, error) {
-	var all []train.Series
-	for _, want := range bars {
-		b, err := readBars(ctx, t, want)
-		if err != nil {
+	all := make([]*market.Bars, len(bars))
+	for i, want := range bars {
+		var err error
+		if all[i], err = readBars(ctx, t, want); err != nil {
 			return nil, err
 		}
-		if n := len(all); n > 0 && all[n-1].Symbol == want.Symbol {
-			all[n-1].Bars = append(all[n-1].Bars, b)
-			continue
-		}
-		all = append(all, train.Series{Symbol: want.Symbol, Bars: []*market.Bars{b}})
 	}
-	return all, nil
+	return train.Arrange(all, func(i int) bool { return bars[i].Context }), nil
 }
 
 func readBars(ctx context.Context, t *worker.Task, want jobs.Bars) (*market.Bars, error) {
@@ -74,6 +69,8 @@ func restored(ctx context.Context, t *worker.Task, name string) ([]byte, error) 
 const (
 	trainingState = "training.state"
 	backtestState = "backtest.state"
+
+	examinationState = "examination.state"
 )
 
 // kernelFor is the preferred kernel if it gives the bits of the class, else the

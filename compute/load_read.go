@@ -78,12 +78,16 @@ func readLoad(ctx context.Context, t *worker.Task) (jobs.LoadSpec, *market.Bars,
 		return spec, nil, market.DataReport{}, err
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "reading " + spec.Source.Name})
-	zone, err := time.LoadLocation(spec.Zone)
-	if err != nil {
+	opt := market.ImportOptions{
+		Source: spec.Source.Name, Symbol: spec.Symbol, Timeframe: spec.Timeframe, Divide: spec.Divide, Dates: spec.Dates, Adjusted: spec.Adjusted,
+	}
+	if opt.Decimal, err = market.ParseDecimal(spec.Decimal); err != nil {
 		return spec, nil, market.DataReport{}, err
 	}
-	opt := market.ImportOptions{
-		Source: spec.Source.Name, Symbol: spec.Symbol, Timeframe: spec.Timeframe, Zone: zone, Divide: spec.Divide,
+	if spec.Zone != "" {
+		if opt.Zone, err = time.LoadLocation(spec.Zone); err != nil {
+			return spec, nil, market.DataReport{}, err
+		}
 	}
 	if spec.Normalise || spec.DryRun { // a dry run reports all that is wrong
 		opt.Mode = market.Normalise

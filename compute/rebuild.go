@@ -76,7 +76,8 @@ func (d *Service) rebuild(ctx context.Context, op ktrdr.Operation, want ktrdr.Ar
 		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "%s of %s is not kept, and an operation of type %s cannot be computed again",
 			want.Name, op.ID, op.Type)
 	}
-	result, files, err := worker.Replay(ctx, runner, op, func(ctx context.Context, h ktrdr.Hash) (io.ReadCloser, error) {
+	task := ktrdr.Task{Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts, Spec: op.Spec}
+	result, files, err := worker.Replay(ctx, runner, task, func(ctx context.Context, h ktrdr.Hash) (io.ReadCloser, error) {
 		return d.input(ctx, op, h)
 	})
 	if err != nil {

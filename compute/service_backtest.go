@@ -38,7 +38,7 @@ func (d *Service) Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Ac
 			return jobs.Accepted{}, wrong("%w", err)
 		}
 	}
-	found, markets, err := d.tradable(ctx, symbols, s.Data.Timeframes, from, r.OpenHoldout)
+	found, markets, err := d.tradable(ctx, symbols, s, from, r.OpenHoldout)
 	if err != nil {
 		return jobs.Accepted{}, err
 	}
@@ -110,7 +110,7 @@ func enoughToTrade(s jobs.BacktestSpec, m *train.TrainedModel, f *found) error {
 		begins, otherwise = "the test part of the model begins", ", or ask for scope all, which contains training data"
 	}
 	for i, b := range f.bars {
-		if b.Timeframe != m.Strategy.Data.Base || b.Len() == 0 {
+		if b.Timeframe != m.Strategy.Data.Base || b.Len() == 0 || f.isContext(i) {
 			continue
 		}
 		last, newer := b.Time[b.Len()-1], "import newer ones"

@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"sort"
@@ -23,7 +24,13 @@ type found struct {
 	pinned []jobs.Bars  // as they are in the blob store
 	cut    map[int]bool // series of which only the beginning is left
 	bars   []*market.Bars
+	others int // series of context symbols, which stand at the end
 }
+
+// isContext says that a series is read and not traded.
+func (f *found) isContext(i int) bool { return i >= len(f.bars)-f.others }
+
+func (f *found) traded() []*market.Bars { return f.bars[:len(f.bars)-f.others] }
 
 func (f *found) leave(i, bars int) {
 	if f.cut == nil {
@@ -33,7 +40,7 @@ func (f *found) leave(i, bars int) {
 }
 
 func (f *found) longest(tf market.Timeframe) (n int) {
-	for _, b := range f.bars {
+	for _, b := range f.traded() {
 		if b.Timeframe == tf {
 			n = max(n, b.Len())
 		}
@@ -43,16 +50,18 @@ func (f *found) longest(tf market.Timeframe) (n int) {
 
 // agree is feature.Agree for a request.
 func (f *found) agree(base market.Timeframe, span strategy.Span) (told []string, err error) {
-	if told, err = feature.Agree(f.bars, base, span); err != nil {
+	told, err = feature.Agree(f.traded(), base, span)
+	more, bad := feature.AgreeContext(f.traded(), f.bars[len(f.bars)-f.others:], base, span)
+	if err = errors.Join(err, bad); err != nil {
 		return nil, wrong("%w", err)
 	}
-	return told, nil
+	return append(told, more...), nil
 }
 
 // enough refuses a time in which a symbol has too few bars to train on.
 func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 	var has []string
-	for _, b := range f.bars {
+	for _, b := range f.traded() {
 		if b.Timeframe != base || b.Len() == 0 {
 			continue
 		}
@@ -83,16 +92,24 @@ func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 		train.LeastTraining, base, between, strings.Join(has, ", "))
 }
 
-// find opens series: a damaged file is better found here than by a worker.
-func (d *Service) find(ctx context.Context, symbols []string, frames []market.Timeframe) (*found, error) {
-	infos, bars, err := d.cfg.Library.OpenAll(ctx, symbols, frames, func(symbol string, tf market.Timeframe) error {
-		return d.noData(ctx, symbol, tf)
-	})
-	f := &found{bars: bars}
-	for _, e := range infos {
-		f.pinned = append(f.pinned, e.Pinned())
+// find opens the series of symbols, and others of context symbols: a damaged file is better found here than by a worker.
+func (d *Service) find(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series) (*found, error) {
+	f := &found{}
+	open := func(symbols []string, frames []market.Timeframe) ([]jobs.Bars, error) {
+		infos, bars, err := d.cfg.Library.OpenAll(ctx, symbols, frames, func(symbol string, tf market.Timeframe) error {
+			return d.noData(ctx, symbol, tf)
+		})
+		f.bars = append(f.bars, bars...)
+		return text.Map(infos, jobs.SeriesInfo.Pinned), err
 	}
-	return f, err
+	pinned, err := open(symbols, frames)
+	f.pinned = pinned
+	errs := []error{err}
+	for _, c := range others {
+		pinned, err := open([]string{c.Symbol}, []market.Timeframe{c.Timeframe})
+		f.pinned, f.others, errs = append(f.pinned, jobs.Context(pinned)...), f.others+1, append(errs, err)
+	}
+	return f, errors.Join(errs...)
 }
 
 // noData says what is missing and what to do. Nothing is resampled unasked.
@@ -132,7 +149,7 @@ func (d *Service) pin(ctx context.Context, f *found) ([]jobs.Bars, error) {
 		var err error
 		if pinned[i] = f.pinned[i]; f.cut[i] {
 			pinned[i], err = library.PinBars(ctx, d.cfg.Blobs, b, "")
-			pinned[i].MadeUp = f.pinned[i].MadeUp
+			pinned[i].MadeUp, pinned[i].Context = f.pinned[i].MadeUp, f.pinned[i].Context
 		}
 		if err != nil {
 			return nil, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)

@@ -48,16 +48,17 @@ type holdout struct {
 	timeframe market.Timeframe
 	market    ktrdr.Market
 	from      time.Time // bars that close after this are the holdout
+	context   bool      // its bars are read and not traded
 }
 
 type holdouts []holdout
 
 // holdouts finds the markets of series and where their holdouts begin. A market
 // that has no holdout start yet gets one when the request is accepted: see fix.
-func (d *Service) holdouts(ctx context.Context, bars []*market.Bars) (holdouts, error) {
-	hs := make(holdouts, len(bars))
+func (d *Service) holdouts(ctx context.Context, f *found) (holdouts, error) {
+	hs := make(holdouts, len(f.bars))
 	shortest := map[string]*market.Bars{}
-	for i, b := range bars {
+	for i, b := range f.bars {
 		if b.Len() == 0 {
 			return nil, wrong("the %s bars of %s are empty: import some with `ktrdr data import FILE --symbol %s --timeframe %s`", b.Timeframe,
 				b.Symbol, b.Symbol, b.Timeframe)
@@ -66,7 +67,7 @@ func (d *Service) holdouts(ctx context.Context, bars []*market.Bars) (holdouts, 
 		if err != nil {
 			return nil, err
 		}
-		hs[i] = holdout{b.Symbol, b.Timeframe, m, m.HoldoutFrom}
+		hs[i] = holdout{b.Symbol, b.Timeframe, m, m.HoldoutFrom, f.isContext(i)}
 		if s := shortest[m.ID]; s == nil || b.Timeframe.End(0) < s.Timeframe.End(0) {
 			shortest[m.ID] = b
 		}
@@ -217,10 +218,13 @@ func (hs holdouts) open(f *found, end time.Time, from origin) (*jobs.Opening, *k
 	return opens, &ktrdr.NewLook{Kind: ktrdr.LookByHand, Research: from.research, Markets: opens.Markets, Spans: text}, nil
 }
 
-// trial counts a request on its markets. Requests with the same key are one trial.
+// trial counts a request on the markets that it trades. Requests with the same key are one trial.
 func (hs holdouts) trial(key string, madeUp *bool) *ktrdr.NewTrial {
 	t := &ktrdr.NewTrial{Key: key, Own: 1, MadeUp: madeUp}
 	for _, h := range hs {
+		if h.context {
+			continue
+		}
 		i := slices.IndexFunc(t.Markets, func(m ktrdr.TrialMarket) bool { return m.Market == h.market.ID })
 		if i < 0 {
 			t.Markets = append(t.Markets, ktrdr.TrialMarket{Market: h.market.ID})

@@ -46,7 +46,7 @@ func (d *Service) fixHoldout(ctx context.Context, e jobs.SeriesInfo) error {
 	if err != nil {
 		return err
 	}
-	hs, err := d.holdouts(ctx, []*market.Bars{b})
+	hs, err := d.holdouts(ctx, &found{bars: []*market.Bars{b}})
 	switch ktrdr.CodeOf(err) {
 	case ktrdr.CodeConflict:
 		return nil // a person has to decide its market first

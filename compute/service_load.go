@@ -19,7 +19,8 @@ func (d *Service) DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Ac
 		return jobs.Accepted{}, err
 	}
 	spec := jobs.LoadSpec{
-		Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise, Mode: jobs.ImportMode(r.Mode), SameMarketAs: r.SameMarketAs,
+		Symbol: r.Symbol, Zone: r.Zone, Dates: market.DateOrder(r.Dates), Decimal: r.Decimal, Adjusted: r.Adjusted,
+		Divide: r.Divide, Normalise: r.Normalise, Mode: jobs.ImportMode(r.Mode), SameMarketAs: r.SameMarketAs,
 		NewMarket: r.NewMarket, DryRun: r.DryRun,
 	}
 	if err := (library.Choice{SameAs: r.SameMarketAs, New: r.NewMarket}).Validate(); err != nil {

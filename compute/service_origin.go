@@ -11,6 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // origin is the training that made a model, and the research that the training
@@ -36,16 +37,18 @@ func (d *Service) origin(ctx context.Context, training ktrdr.Operation) (origin,
 	if err != nil {
 		return o, fmt.Errorf("research of training %s: %w", training.ID, err)
 	}
+	type symbolMarket struct {
+		Symbol string `json:"symbol"`
+		Market string `json:"market"`
+	}
 	var searched struct {
-		Markets []struct {
-			Symbol string `json:"symbol"`
-			Market string `json:"market"`
-		} `json:"markets"`
+		Markets []symbolMarket `json:"markets"`
+		Context []symbolMarket `json:"context_markets"`
 	}
 	if err := json.Unmarshal(parent.Spec, &searched); err != nil {
 		return o, fmt.Errorf("spec of %s: %w", parent.ID, err)
 	}
-	for _, m := range searched.Markets {
+	for _, m := range slices.Concat(searched.Markets, searched.Context) {
 		o.markets[m.Symbol] = m.Market
 	}
 	return o, nil
@@ -94,13 +97,13 @@ func (d *Service) madeBy(ctx context.Context, file ktrdr.Hash) (ktrdr.Operation,
 
 // tradable finds the bars of a backtest and the holdouts of their markets. They
 // are the library's or, for the model of a research, those that it searched.
-func (d *Service) tradable(ctx context.Context, symbols []string, frames []market.Timeframe, from origin,
+func (d *Service) tradable(ctx context.Context, symbols []string, s *strategy.Strategy, from origin,
 	opened bool,
 ) (*found, holdouts, error) {
 	var searched *found
 	var err error
 	if from.research != "" && !opened {
-		if searched, err = d.searched(ctx, from, symbols, frames); err != nil {
+		if searched, err = d.searched(ctx, from, symbols, s); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -109,11 +112,11 @@ func (d *Service) tradable(ctx context.Context, symbols []string, frames []marke
 			return searched, hs, err
 		}
 	}
-	current, err := d.find(ctx, symbols, frames)
+	current, err := d.find(ctx, symbols, s.Data.Timeframes, s.ContextSeries())
 	if err != nil {
 		return nil, nil, err
 	}
-	hs, err := d.holdouts(ctx, current.bars)
+	hs, err := d.holdouts(ctx, current)
 	if err != nil || searched == nil {
 		return current, hs, err
 	}
@@ -136,26 +139,31 @@ func (d *Service) searchedMarkets(ctx context.Context, f *found, from origin) (h
 		if m.HoldoutFrom.IsZero() {
 			return nil, nil
 		}
-		hs[i] = holdout{b.Symbol, b.Timeframe, m, m.HoldoutFrom}
+		hs[i] = holdout{b.Symbol, b.Timeframe, m, m.HoldoutFrom, f.isContext(i)}
 	}
 	return hs, nil
 }
 
 // searched is the bars as the research saw them; nil if it did not read all of them.
-func (d *Service) searched(ctx context.Context, from origin, symbols []string, frames []market.Timeframe) (*found, error) {
-	f := &found{}
+func (d *Service) searched(ctx context.Context, from origin, symbols []string, s *strategy.Strategy) (*found, error) {
+	var read []strategy.Series
 	for _, symbol := range symbols {
-		for _, tf := range frames {
-			i := slices.IndexFunc(from.bars, func(b jobs.Bars) bool { return b.Symbol == symbol && b.Timeframe == tf })
-			if i < 0 {
-				return nil, nil //nolint:nilnil // none is an answer: another symbol
-			}
-			b, err := d.bars(ctx, from.bars[i])
-			if err != nil {
-				return nil, fmt.Errorf("bars of %s: %w", from.research, err)
-			}
-			f.bars, f.pinned = append(f.bars, b), append(f.pinned, from.bars[i])
+		for _, tf := range s.Data.Timeframes {
+			read = append(read, strategy.Series{Symbol: symbol, Timeframe: tf})
 		}
+	}
+	context := s.ContextSeries()
+	f := &found{others: len(context)}
+	for _, want := range append(read, context...) {
+		i := slices.IndexFunc(from.bars, func(b jobs.Bars) bool { return b.Symbol == want.Symbol && b.Timeframe == want.Timeframe })
+		if i < 0 {
+			return nil, nil //nolint:nilnil // none is an answer: another symbol
+		}
+		b, err := d.bars(ctx, from.bars[i])
+		if err != nil {
+			return nil, fmt.Errorf("bars of %s: %w", from.research, err)
+		}
+		f.bars, f.pinned = append(f.bars, b), append(f.pinned, from.bars[i])
 	}
 	return f, nil
 }

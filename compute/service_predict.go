@@ -59,7 +59,7 @@ func (d *Service) Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.P
 	if err := m.Allows(r.Symbol); err != nil { // before a look is reserved for it
 		return jobs.Prediction{}, wrong("%w", err)
 	}
-	found, err := d.find(ctx, []string{r.Symbol}, m.Strategy.Data.Timeframes)
+	found, err := d.find(ctx, []string{r.Symbol}, m.Strategy.Data.Timeframes, m.Strategy.ContextSeries())
 	if err != nil {
 		return jobs.Prediction{}, err
 	}
@@ -70,7 +70,7 @@ func (d *Service) Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.P
 	if err := d.readable(ctx, r, &p, file, from, found); err != nil {
 		return jobs.Prediction{}, err
 	}
-	return p, ask(&p, m, found.bars, r.Last)
+	return p, ask(&p, m, found, r.Last)
 }
 
 // readable finds how far the bars may be read and, if the holdout is opened,
@@ -79,7 +79,7 @@ func (d *Service) Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.P
 func (d *Service) readable(ctx context.Context, r jobs.PredictionRequest, p *jobs.Prediction, file ktrdr.Artifact, from origin,
 	f *found,
 ) error {
-	markets, err := d.holdouts(ctx, f.bars)
+	markets, err := d.holdouts(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -106,8 +106,9 @@ func (d *Service) readable(ctx context.Context, r jobs.PredictionRequest, p *job
 	return err
 }
 
-func ask(p *jobs.Prediction, m *train.TrainedModel, bars []*market.Bars, last int) error {
-	data := train.Series{Symbol: p.Symbol, Bars: bars}
+func ask(p *jobs.Prediction, m *train.TrainedModel, f *found, last int) error {
+	bars := f.traded()
+	data := train.Arrange(f.bars, f.isContext)[0]
 	said, err := train.PredictLast(m, data, last)
 	if err != nil {
 		return wrong("%w", err)

@@ -52,7 +52,7 @@ func (d *Service) Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Ac
 	if spec.Start, spec.End, err = dates(r.StartDate, r.EndDate); err != nil {
 		return jobs.Accepted{}, err
 	}
-	found, err := d.find(ctx, s.Data.Symbols, s.Data.Timeframes)
+	found, err := d.find(ctx, s.Data.Symbols, s.Data.Timeframes, s.ContextSeries())
 	if err != nil {
 		return jobs.Accepted{}, err
 	}
@@ -75,7 +75,7 @@ func (d *Service) trainable(ctx context.Context, r jobs.TrainingRequest, s *stra
 	found *found) (a access,
 	missing []string, err error,
 ) {
-	markets, err := d.holdouts(ctx, found.bars)
+	markets, err := d.holdouts(ctx, found)
 	if err != nil {
 		return a, nil, err
 	}

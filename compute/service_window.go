@@ -41,14 +41,14 @@ func (d *Service) Bars(ctx context.Context, symbol, timeframe string, q jobs.Bar
 		return jobs.SeriesBars{}, err
 	}
 	defer done()
-	f, err := d.find(ctx, []string{symbol}, []market.Timeframe{tf})
+	f, err := d.find(ctx, []string{symbol}, []market.Timeframe{tf}, nil)
 	if err != nil {
 		if errors.Is(err, market.ErrNoData) || ktrdr.CodeOf(err) == ktrdr.CodeInternal {
 			err = ktrdr.Errorf(ktrdr.CodeNotFound, "%w", err)
 		}
 		return jobs.SeriesBars{}, err
 	}
-	markets, err := d.holdouts(ctx, f.bars)
+	markets, err := d.holdouts(ctx, f)
 	if err != nil {
 		return jobs.SeriesBars{}, err
 	}
@@ -118,16 +118,20 @@ func (d *Service) Inputs(ctx context.Context, op ktrdr.Operation, q jobs.InputsQ
 	if q.Symbol == "" {
 		q.Symbol = spec.Bars[0].Symbol
 	}
-	series := map[market.Timeframe]*market.Bars{}
+	series := map[strategy.Series]*market.Bars{}
 	for _, want := range spec.Bars {
-		if want.Symbol != q.Symbol {
+		if want.Symbol != q.Symbol && !want.Context {
 			continue
 		}
-		if series[want.Timeframe], err = d.pinnedBars(ctx, want); err != nil {
+		from := strategy.Series{Timeframe: want.Timeframe}
+		if want.Context {
+			from.Symbol = want.Symbol
+		}
+		if series[from], err = d.pinnedBars(ctx, want); err != nil {
 			return jobs.Inputs{}, err
 		}
 	}
-	base := series[s.Data.Base]
+	base := series[strategy.Series{Timeframe: s.Data.Base}]
 	if base == nil || base.Len() == 0 {
 		return jobs.Inputs{}, ktrdr.Errorf(ktrdr.CodeNotFound, "%s was not trained on %.60s", op.ID, q.Symbol)
 	}
@@ -172,7 +176,7 @@ func testFrom(op ktrdr.Operation) int64 {
 // window is a stretch of the base bars of one symbol.
 type window struct {
 	strategy *strategy.Strategy
-	series   map[market.Timeframe]*market.Bars
+	series   map[strategy.Series]*market.Bars // of the symbol, which has no name here, and of context symbols
 	base     *market.Bars
 	from, to int
 	test     int64 // where the test part begins
@@ -186,7 +190,8 @@ func (w *window) sets() []jobs.FuzzyInput {
 			set = &w.strategy.FuzzySets[in.Set]
 		}
 		for _, tf := range in.Timeframes {
-			if b := w.series[tf]; b != nil {
+			from := strategy.Series{Symbol: w.strategy.Indicators[set.Ref.Indicator].Symbol, Timeframe: tf}
+			if b := w.series[from]; b != nil {
 				list = append(list, w.set(set, b))
 			}
 		}
@@ -207,7 +212,7 @@ func (w *window) set(set *strategy.FuzzySet, b *market.Bars) jobs.FuzzyInput {
 	values := out[set.Ref.Output]
 	f := jobs.FuzzyInput{ID: set.ID, Timeframe: b.Timeframe, Indicator: described(of), Members: []jobs.FuzzyMember{}}
 	at := func(i int) float64 { return values[i] }
-	if b.Timeframe != w.base.Timeframe {
+	if b != w.base {
 		place := market.Align(w.base, b)
 		at = func(i int) float64 {
 			if place[i] < 0 {
@@ -242,6 +247,9 @@ const (
 // described is an indicator with its parameters.
 func described(of strategy.Indicator) string {
 	texts := []string{of.Type}
+	if of.Symbol != "" {
+		texts[0] += " of " + of.Symbol
+	}
 	for _, s := range of.Settings {
 		texts = append(texts, setting(s))
 	}

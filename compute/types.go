@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 
 	"github.com/ktrdr/ktrdr"
@@ -8,16 +9,20 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// Types defines trainings, backtests and imports.
+// Types defines trainings, backtests, examinations and imports.
 func Types() ktrdr.Types {
 	return ktrdr.Types{
 		ktrdr.Training: {
 			Spec: ktrdr.SpecOf[jobs.TrainingSpec], Fingerprint: fingerprintTraining, Restart: ktrdr.RestartInChild,
-			Ledger: trained, Route: "POST /api/v1/training/start", Verb: "train",
+			Ledger: trained, Facts: trainedFrom, Route: "POST /api/v1/training/start", Verb: "train",
 		},
 		ktrdr.Backtesting: {
 			Spec: ktrdr.SpecOf[jobs.BacktestSpec], Fingerprint: fingerprintBacktest, Restart: ktrdr.RestartInChild,
-			Ledger: backtested, Columns: jobs.ColumnNames, Route: "POST /api/v1/backtests/start", Verb: "backtest",
+			Ledger: backtested, Facts: backtestedFrom, Columns: jobs.ColumnNames, Route: "POST /api/v1/backtests/start", Verb: "backtest",
+		},
+		ktrdr.Examining: {
+			Spec: ktrdr.SpecOf[jobs.ExaminationSpec], Fingerprint: fingerprintExamination, Restart: ktrdr.RestartInChild,
+			Route: ktrdr.Inside, Verb: ktrdr.Inside,
 		},
 		ktrdr.DataLoad: {
 			Spec: ktrdr.SpecOf[jobs.LoadSpec], Fingerprint: ktrdr.NoFingerprint, Restart: ktrdr.RestartInChild, Local: true,
@@ -59,4 +64,29 @@ func byHand(op ktrdr.Operation, f ktrdr.TrialFigures) ktrdr.LedgerEntry {
 		e.Look = &ktrdr.LookResult{Hash: f.Hash}
 	}
 	return e
+}
+
+// trainedFrom and backtestedFrom are what work by hand was made from, for the chain of
+// the ledger. What cannot be read is left out.
+func trainedFrom(op ktrdr.Operation) ktrdr.TrialFacts {
+	f := ktrdr.TrialFacts{Spec: sha256.Sum256(op.Spec)}
+	if s, err := ktrdr.ParseSpec[jobs.TrainingSpec](op.Spec); err == nil {
+		f.Seed, f.KernelClass, f.StrategyYAML, f.Bars = &s.Seed, s.KernelClass, sha256.Sum256([]byte(s.Strategy)), jobs.TrialBars(s.Bars)
+	}
+	return f
+}
+
+func backtestedFrom(op ktrdr.Operation) ktrdr.TrialFacts {
+	f := ktrdr.TrialFacts{Spec: sha256.Sum256(op.Spec)}
+	s, err := ktrdr.ParseSpec[jobs.BacktestSpec](op.Spec)
+	if err != nil {
+		return f
+	}
+	f.Model, f.Bars = s.Model.SHA256, jobs.TrialBars(s.Bars)
+	var r jobs.BacktestResult
+	if json.Unmarshal(op.Result, &r) == nil && r.Symbol != "" {
+		c := r.Config
+		f.Costs = []ktrdr.TrialCosts{{Symbol: r.Symbol, Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}}
+	}
+	return f
 }

@@ -14,6 +14,7 @@ type archetype struct {
 	label    strategy.LabelSource
 	horizon  int
 	target   float64
+	exit     float64
 }
 
 // input is one of an archetype's, at the bars at which decisions are made.
@@ -23,41 +24,53 @@ type input struct {
 	partition Partition
 }
 
-// archetypes are the first generation, in this order. The first two are there
-// whatever a brief wishes for: mean reversion and trend are the first ideas to
-// test, and the least likely to fit noise.
+// archetypes are the first generation, in this order. One reading is enough to see
+// a simple effect, and a small network learns it from fewer bars than it needs for
+// three; the window, the horizon and the exit are what an effect differs by, so these
+// are spread. Which way to trade, the network learns: the same design finds that
+// stretched prices come back, and that they move on.
+//
+// Triple barriers stand behind. Their third class is rare, and weighing it like the
+// others leaves a network that trades on noise.
 var archetypes = []archetype{
-	{"stretched prices come back", Reversion, []input{{"cci", 48, Thirds}, {"rsi", 24, Raw}}, strategy.TripleBarrier, 12, 0},
-	{"trends continue", Trend, []input{{"adx", 16, Thirds}, {"aroon", 24, Thirds}, {"ema_distance", 48, Raw}}, strategy.TripleBarrier, 24, 0},
+	{"stretched prices come back", Reversion, []input{{"distance", 48, Tails}}, strategy.Context, 8, 0, 0},
+	{"trends continue", Trend, []input{{"ema_distance", 96, Thirds}}, strategy.Context, 12, 0, 0},
+	{"what moved moves on", Momentum, []input{{"roc", 12, Tails}}, strategy.Context, 4, 0, 0},
+	{"the hour of the day decides", Calendar, []input{{"hour", 0, Each}}, strategy.ForwardReturn, 4, 0, 0.5},
+	{"turmoil overshoots", Volatility, []input{{"atr", 24, Raw}, {"distance", 48, Raw}}, strategy.ForwardReturn, 4, 0, 0.5},
+	{"short swings overshoot", Reversion, []input{{"rsi", 12, Tails}}, strategy.Context, 6, 0, 1},
+	{"the place in the range decides", Breakout, []input{{"williams", 96, Thirds}}, strategy.Context, 16, 0, 0},
+	{"the distance from the mean of days decides", Trend, []input{{"distance", 96, Thirds}, {"aroon", 96, Raw}}, strategy.Context, 24, 0, 1},
+	{"bursts in turmoil move on", Momentum, []input{{"atr", 24, Raw}, {"roc", 12, Raw}}, strategy.ForwardReturn, 4, 0, 0.5},
 	{
 		"oscillators turn at their extremes", Reversion,
-		[]input{{"stochastic", 48, Tails}, {"rsi", 16, Thirds}, {"bandwidth", 24, Raw}},
-		strategy.Context, 8, 1,
+		[]input{{"stochastic", 48, Tails}, {"bandwidth", 24, Raw}},
+		strategy.Context, 8, 1, 0,
 	},
-	{"what moved moves on", Momentum, []input{{"roc", 24, Thirds}, {"rvi", 12, Thirds}, {"macd", 24, Raw}}, strategy.Context, 12, 0},
-	{"distance from the mean closes", Reversion, []input{{"distance", 48, Fifths}, {"bandwidth", 48, Raw}}, strategy.TripleBarrier, 12, 0},
+	{"volume tells who means it", Volume, []input{{"mfi", 24, Thirds}, {"volume_ratio", 24, Raw}}, strategy.Context, 8, 0, 0},
 	{
 		"narrow ranges break", Breakout,
-		[]input{{"squeeze", 24, Thirds}, {"williams", 48, Tails}, {"aroon", 48, Raw}},
-		strategy.TripleBarrier, 24, 0,
+		[]input{{"squeeze", 24, Thirds}, {"williams", 48, Tails}},
+		strategy.Context, 24, 0, 0,
 	},
 	{
-		"volume tells who means it", Volume,
-		[]input{{"mfi", 24, Thirds}, {"cmf", 24, Thirds}, {"volume_ratio", 24, Raw}, {"cci", 36, Tails}},
-		strategy.Context, 8, 0,
+		"sessions trade in their own way", Calendar,
+		[]input{{"session", 0, Raw}, {"since_open", 8, Thirds}, {"roc", 8, Thirds}},
+		strategy.Context, 4, 0, 0,
 	},
 	{
 		"calm and turmoil want different trades", Volatility,
-		[]input{{"bandwidth", 36, Thirds}, {"fisher", 36, Thirds}, {"adx", 24, Raw}},
-		strategy.TripleBarrier, 16, 1,
+		[]input{{"bandwidth", 36, Thirds}, {"fisher", 36, Thirds}},
+		strategy.Context, 16, 0, 1,
 	},
 	{
 		"direction is what the moves agree on", Trend,
-		[]input{{"plus_di", 24, Raw}, {"minus_di", 24, Raw}, {"supertrend", 12, Thirds}},
-		strategy.Zigzag, 24, 0,
+		[]input{{"plus_di", 24, Raw}, {"minus_di", 24, Raw}},
+		strategy.Context, 24, 0, 0,
 	},
-	{"the place in the range decides", Breakout, []input{{"williams", 64, Fifths}, {"roc", 8, Raw}}, strategy.ForwardReturn, 8, 0},
-	{"short swings overshoot", Reversion, []input{{"cci", 16, Fifths}, {"stochastic", 24, Thirds}}, strategy.Context, 4, 0.75},
+	{"days of the week differ", Calendar, []input{{"weekday", 0, Each}, {"hour", 0, Raw}}, strategy.Context, 12, 0, 0},
+	{"buying and selling press", Volume, []input{{"cmf", 48, Thirds}}, strategy.Context, 16, 0, 0},
+	{"barriers tell who wins", Reversion, []input{{"cci", 24, Thirds}, {"rsi", 24, Raw}}, strategy.TripleBarrier, 12, 0, 0},
 }
 
 // mostWishes is how many of the first designs a brief without a family may claim:
@@ -66,12 +79,15 @@ const mostWishes = 4
 
 // wishes are the designs that a brief asks for: of the readings that it names, and
 // the archetypes of its families.
-func wishes(b *Brief) (list []archetype) {
+func wishes(b *Brief, all []archetype) (list []archetype) {
+	if len(b.Context) > 0 {
+		list = append(list, leads...)
+	}
 	if len(b.Readings) > 0 {
-		list = append(list, archetypeOf(b, b.Readings, strategy.TripleBarrier, 12), archetypeOf(b, b.Readings, strategy.Context, 8))
+		list = append(list, archetypeOf(b, b.Readings, strategy.Context, 8), archetypeOf(b, b.Readings, strategy.ForwardReturn, 12))
 	}
 	for _, f := range b.Families {
-		for _, a := range archetypes {
+		for _, a := range all {
 			if a.idea == f {
 				list = append(list, a)
 			}
@@ -92,9 +108,9 @@ func archetypeOf(b *Brief, names []string, source strategy.LabelSource, horizon 
 		if i == 0 {
 			a.idea = r.family
 		}
-		a.readings = append(a.readings, input{name, 24, Thirds})
+		a.readings = append(a.readings, input{name, 24, Tails})
 	}
-	if source == strategy.Context {
+	if source == strategy.ForwardReturn {
 		a.name += ", with its volatility"
 		a.readings = append(a.readings, input{"bandwidth", 36, Raw})
 	}
@@ -106,12 +122,13 @@ func archetypeOf(b *Brief, names []string, source strategy.LabelSource, horizon 
 
 // first is the design of generation 0 at an index: the archetype of that
 // index, and beyond them any archetype, changed the more.
-func (f *frame) first(index int, r *num.Rand) (Genome, string) {
+func (f *frame) first(m *memory, index int, r *num.Rand) (Genome, string) {
+	list := m.known.ordered(archetypes)
 	if len(f.brief.Families) > 0 {
-		return f.firstOf(index, r)
+		return f.firstOf(list, index, r)
 	}
-	wished := wishes(f.brief)
-	return f.begin(append(wished[:min(len(wished), mostWishes)], archetypes...), index, index, r)
+	wished := wishes(f.brief, list)
+	return f.begin(append(wished[:min(len(wished), mostWishes)], list...), index, index, r)
 }
 
 // begin is the design of a list at a place.
@@ -124,21 +141,24 @@ func (f *frame) begin(list []archetype, place, index int, r *num.Rand) (Genome, 
 		strength = 4
 	}
 	g := f.seed(a, index, r)
+	f.lead(&g, index)
 	for range strength {
 		f.mutate(&g, r)
 	}
 	return f.repair(g), a.name
 }
 
-// seed makes the genome of an archetype. Windows are spread over the designs of
-// a generation: those of one index are taken a step shorter, of the next as
-// they are, of the third a step longer.
+// seed makes the genome of an archetype. The first designs of a run have its windows;
+// those of a larger generation are spread around them.
 func (f *frame) seed(a archetype, index int, r *num.Rand) Genome {
-	shift := index/len(archetypes)%3 + pick(r, 3) - 1
+	shift := 0
+	if index >= len(archetypes) {
+		shift = pick(r, 5) - 2
+	}
 	g := Genome{
 		Idea: a.idea, Label: a.label, Horizon: a.horizon, Width: 0.75, Model: f.models()[index%len(f.models())],
-		Hidden: slices.Clone(layers[2+pick(r, 3)]), Sequence: 8, Dropout: 0.1, Rate: 0.003, Decay: 0.0001, Epochs: 12, Batch: 256,
-		Caution: 1, Short: true, Flip: true, Target: a.target, Size: 0.5,
+		Hidden: slices.Clone(layers[2]), Sequence: 8, Dropout: 0.1, Rate: 0.003, Decay: 0.0001, Epochs: 15, Batch: 256,
+		Caution: 1, Short: true, Flip: true, Target: a.target, Exit: a.exit, Size: 0.5,
 	}
 	if a.label == strategy.Context {
 		g.Width = 0.4 // about a third of the moves end above it, and a third below its negative
@@ -183,24 +203,31 @@ func (f *frame) due(index int) bool { return len(f.brief.Families) > 0 && index%
 
 // firstOf is the first design at an index for a brief that names families: of those
 // where it is due, and else of the others.
-func (f *frame) firstOf(index int, r *num.Rand) (Genome, string) {
-	list := wishes(f.brief)
+func (f *frame) firstOf(all []archetype, index int, r *num.Rand) (Genome, string) {
+	list := wishes(f.brief, all)
 	if !f.due(index) {
-		list = slices.DeleteFunc(slices.Clone(archetypes), func(a archetype) bool { return slices.Contains(f.brief.Families, a.idea) })
+		list = slices.DeleteFunc(slices.Clone(all), func(a archetype) bool { return slices.Contains(f.brief.Families, a.idea) })
 		if len(list) == 0 {
-			list = archetypes
+			list = all
 		}
 	}
 	return f.begin(list, index/2, index, r)
 }
 
-// any is the place of some archetype. It is due where the index is.
-func (f *frame) any(index int, r *num.Rand) int {
-	at := pick(r, len(archetypes))
-	if len(f.brief.Families) > 0 {
-		at = 2*at + index%2
+// stranger is the place of an archetype whose family was tried the least, of three
+// drawn at random. It is due where the index is.
+func (f *frame) stranger(m *memory, index int, r *num.Rand) int {
+	list, best := m.known.ordered(archetypes), -1
+	for range 3 {
+		at := pick(r, len(list))
+		if best < 0 || m.known.families[list[at].idea].weight < m.known.families[list[best].idea].weight {
+			best = at
+		}
 	}
-	return at
+	if len(f.brief.Families) > 0 {
+		best = 2*best + index%2
+	}
+	return best
 }
 
 // shifted is a place further on, so that generations begin with different ones.
@@ -222,7 +249,10 @@ func (f *frame) ofFamily(pool []known, index int) []known {
 // keepFamily gives a design that is due a reading of its family, if it has lost all
 // of them: the name alone is no trend.
 func (f *frame) keepFamily(g Genome, index int, r *num.Rand) Genome {
-	own := func(x Gene) bool { r, _ := find(x.Reading); return r.family == g.Idea }
+	own := func(x Gene) bool {
+		r, _ := find(x.Reading)
+		return r.family == g.Idea || g.Idea == LeadLag && x.Context > 0
+	}
 	if !f.due(index) || slices.ContainsFunc(g.Inputs, own) {
 		return g
 	}
@@ -231,6 +261,9 @@ func (f *frame) keepFamily(g Genome, index int, r *num.Rand) Genome {
 		if one := (Gene{Reading: x.name, Period: 24, Partition: Thirds}); x.family == g.Idea && f.allowed(one) {
 			list = append(list, one)
 		}
+	}
+	if g.Idea == LeadLag && len(f.brief.Context) > 0 {
+		list = append(list, Gene{Reading: leadReadings[0].name, Period: 24, Partition: Raw, Context: 1})
 	}
 	if len(list) == 0 {
 		return g

@@ -19,6 +19,9 @@ type Brief struct {
 	Timeframe market.Timeframe   `json:"timeframe"`                   // of the bars at which decisions are made
 	Longer    []market.Timeframe `json:"longer_timeframes,omitempty"` // that designs may read as well, in ascending order
 
+	// Context are symbols that designs may read and do not trade, at the same timeframe.
+	Context []string `json:"context,omitempty"`
+
 	Families []Family             `json:"families,omitempty"` // wished for, in the order of the text
 	Readings []string             `json:"readings,omitempty"` // likewise; see Catalog
 	Models   []strategy.ModelType `json:"models,omitempty"`   // empty: the designer's own choice
@@ -47,6 +50,8 @@ type Brief struct {
 	// Longer. Read leaves them empty; Measure sets them.
 	Stats       Stats   `json:"stats"`
 	LongerStats []Stats `json:"longer_stats,omitempty"`
+
+	ContextStats []Stats `json:"context_stats,omitempty"` // in the order of Context
 }
 
 // Style is how long positions are meant to last.
@@ -78,6 +83,8 @@ type KnownSeries struct {
 	Symbol    string           `json:"symbol"`
 	Timeframe market.Timeframe `json:"timeframe"`
 	Bars      int              `json:"bars"`
+	First     int64            `json:"first,omitempty"` // opening of the first bar, Unix seconds
+	Last      int64            `json:"last,omitempty"`  // of the last
 }
 
 // longest is how much of a text is read.
@@ -137,6 +144,7 @@ func (r *briefReader) sentences() []string {
 		say("Research %s together on %s bars: one account each with 1/%d of the capital, judged on the sum.", text.List(b.Symbols, "and"),
 			b.Timeframe, n)
 	}
+	sayIf(len(b.Context) > 0, "Designs may read %s, which is not traded. A look at the holdout counts there too.", text.List(b.Context, "and"))
 	sayIf(len(b.Longer) > 0, "Decide at %s bars; designs may also read %s bars.", b.Timeframe, text.List(b.Longer, "and"))
 	sayIf(len(b.Families) > 0, "Look first for %s.", text.Join(b.Families))
 	sayIf(len(b.Readings) > 0, "Look first at %s.", strings.Join(b.Readings, ", "))

@@ -11,6 +11,9 @@ import (
 
 const mostListed = 12
 
+// Names lists the first series of the library.
+func (k Known) Names() string { return k.text() }
+
 func (k Known) text() string {
 	var list []string
 	for _, s := range k.Series[:min(len(k.Series), mostListed)] {

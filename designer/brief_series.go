@@ -14,6 +14,7 @@ import (
 type Chosen struct {
 	Symbols    []string
 	Timeframes []market.Timeframe
+	Context    []string // symbols that designs may read and do not trade
 }
 
 // MaxSymbols is how many symbols are researched together at most.
@@ -54,7 +55,7 @@ func (r *briefReader) readSeries(known Known, chosen Chosen) {
 	}
 	r.unnamed = len(symbols) == 0
 	if r.unnamed {
-		symbols = []string{known.symbolFor(certain, possible)}
+		symbols = []string{known.sansContext(r.contextNamed()).symbolFor(certain, possible)}
 	}
 	frames := slices.DeleteFunc(slices.Concat(certain, possible), func(tf market.Timeframe) bool { return !known.hasAll(symbols, tf) })
 	if len(frames) == 0 {
@@ -66,6 +67,7 @@ func (r *briefReader) readSeries(known Known, chosen Chosen) {
 	slices.SortFunc(frames, func(x, y market.Timeframe) int { return cmp.Compare(length(x), length(y)) })
 	frames = slices.Compact(frames)
 	b.Symbols, b.Timeframe, b.Longer = symbols, frames[0], frames[1:]
+	r.readContext(known, chosen)
 	first := known.Series[0]
 	r.longest = first.Symbol == symbols[0] && first.Timeframe == b.Timeframe
 	for _, m := range r.frames { // what is certain is read, refused, or reported elsewhere
@@ -151,7 +153,7 @@ func (r *briefReader) findSymbols(known Known) {
 func (r *briefReader) namedSymbols() (named, out, unclear []string) {
 	for i, s := range r.symbols {
 		switch {
-		case s.words == 0:
+		case s.words == 0 || r.context[i]:
 			continue
 		case r.verdicts[i] == doubtful:
 			unclear = appendNew(unclear, s.symbol)

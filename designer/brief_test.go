@@ -87,7 +87,7 @@ func TestRead_UnderstandsGoals(t *testing.T) {
 			},
 		},
 		"everything avoided": {
-			"no trend, no momentum, no reversion, no volume, no volatility, no breakout",
+			"no trend, no momentum, no reversion, no volume, no volatility, no breakout, no calendar",
 			designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1},
 		},
 	} {

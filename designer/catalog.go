@@ -19,10 +19,12 @@ const (
 	Breakout   Family = "breakout"
 	Volatility Family = "volatility"
 	Volume     Family = "volume"
+	Calendar   Family = "calendar"
+	LeadLag    Family = "lead-lag" // what a context symbol does comes to the one that is traded
 )
 
 // Families lists them all.
-var Families = []Family{Reversion, Trend, Momentum, Breakout, Volatility, Volume}
+var Families = []Family{Reversion, Trend, Momentum, Breakout, Volatility, Volume, Calendar, LeadLag}
 
 // reading is one output of an indicator that can be compared over the years,
 // whatever the price has become since.
@@ -33,6 +35,7 @@ type reading struct {
 	family    Family
 	raw       bool // in the unit of the price: no quantile of it holds for long, so it is never made fuzzy
 	settings  func(period int) []setting
+	clock     *clock // nil but for the calendar
 }
 
 type setting struct{ name, value string }
@@ -45,34 +48,38 @@ func integer(name string, n int) setting { return setting{name, strconv.Itoa(n)}
 var periods = []int{5, 8, 12, 16, 24, 36, 48, 64, 96}
 
 var readings = []reading{
-	{"adx", "adx", "adx", Trend, false, period},
-	{"aroon", "aroon", "oscillator", Trend, false, period},
-	{"atr", "atr", "", Volatility, true, period},
-	{"bandwidth", "bollingerbandwidth", "", Volatility, false, period},
-	{"cci", "cci", "", Reversion, false, period},
-	{"cmf", "cmf", "cmf", Volume, false, period},
-	{"distance", "distancefromma", "", Reversion, false, period},
+	{"adx", "adx", "adx", Trend, false, period, nil},
+	{"aroon", "aroon", "oscillator", Trend, false, period, nil},
+	{"atr", "atr", "", Volatility, true, period, nil},
+	{"bandwidth", "bollingerbandwidth", "", Volatility, false, period, nil},
+	{"cci", "cci", "", Reversion, false, period, nil},
+	{"cmf", "cmf", "cmf", Volume, false, period, nil},
+	{"distance", "distancefromma", "", Reversion, false, period, nil},
 	{"ema_distance", "distancefromma", "", Trend, false, func(n int) []setting {
 		return []setting{integer("period", n), {"ma_type", "EMA"}}
-	}},
-	{"fisher", "fishertransform", "fisher", Reversion, false, period},
+	}, nil},
+	{"fisher", "fishertransform", "fisher", Reversion, false, period, nil},
+	{"hour", "hour", "hour", Calendar, false, nil, &clock{around: []string{"sin", "cos"}, values: hours}},
 	{"macd", "macd", "histogram", Momentum, true, func(n int) []setting {
 		return []setting{integer("fast_period", n/2), integer("slow_period", n), integer("signal_period", max(2, n/3))}
-	}},
-	{"mfi", "mfi", "", Volume, false, period},
-	{"minus_di", "adx", "minus_di", Trend, false, period},
-	{"momentum", "momentum", "", Momentum, true, period},
-	{"plus_di", "adx", "plus_di", Trend, false, period},
-	{"roc", "roc", "", Momentum, false, period},
-	{"rsi", "rsi", "", Reversion, false, period},
-	{"rvi", "rvi", "rvi", Momentum, false, period},
+	}, nil},
+	{"mfi", "mfi", "", Volume, false, period, nil},
+	{"minus_di", "adx", "minus_di", Trend, false, period, nil},
+	{"momentum", "momentum", "", Momentum, true, period, nil},
+	{"plus_di", "adx", "plus_di", Trend, false, period, nil},
+	{"roc", "roc", "", Momentum, false, period, nil},
+	{"rsi", "rsi", "", Reversion, false, period, nil},
+	{"rvi", "rvi", "rvi", Momentum, false, period, nil},
+	{"session", "session", "asia", Calendar, false, nil, &clock{around: []string{"asia", "london", "newyork"}}},
+	{"since_open", "barssinceopen", "", Calendar, false, func(n int) []setting { return []setting{integer("most", n)} }, nil},
 	{"squeeze", "squeezeintensity", "", Breakout, false, func(n int) []setting {
 		return []setting{integer("bb_period", n), integer("kc_period", n)}
-	}},
-	{"stochastic", "stochastic", "k", Reversion, false, func(n int) []setting { return []setting{integer("k_period", n)} }},
-	{"supertrend", "supertrend", "direction", Trend, false, period},
-	{"volume_ratio", "volumeratio", "", Volume, false, period},
-	{"williams", "williamsr", "", Breakout, false, period},
+	}, nil},
+	{"stochastic", "stochastic", "k", Reversion, false, func(n int) []setting { return []setting{integer("k_period", n)} }, nil},
+	{"supertrend", "supertrend", "direction", Trend, false, period, nil},
+	{"volume_ratio", "volumeratio", "", Volume, false, period, nil},
+	{"weekday", "weekday", "weekday", Calendar, false, nil, &clock{around: []string{"sin", "cos"}, values: days}},
+	{"williams", "williamsr", "", Breakout, false, period, nil},
 }
 
 // standIns are indicators in the unit of the price or volume and, for each,
@@ -109,15 +116,38 @@ func readingsOf(name string) []string {
 func find(name string) (reading, bool) {
 	i, ok := slices.BinarySearchFunc(readings, name, func(r reading, name string) int { return strings.Compare(r.name, name) })
 	if !ok {
-		return reading{}, false
+		i = slices.IndexFunc(leadReadings, func(r reading) bool { return r.name == name })
+		if i < 0 {
+			return reading{}, false
+		}
+		return leadReadings[i], true
 	}
 	return readings[i], true
 }
 
+// set are the parameters of its indicator for a window.
+func (r reading) set(period int) []setting {
+	if r.settings == nil {
+		return nil
+	}
+	return r.settings(period)
+}
+
+// windows are those that it can have: one, of no bars, where it has none.
+func (r reading) windows() []int {
+	if r.clock != nil {
+		return []int{0}
+	}
+	return periods
+}
+
+// window is the one of a reading that is the closest to a wished one.
+func (r reading) window(wished int) int { return nearest(r.windows(), wished) }
+
 // build makes the indicator itself, and says which of its outputs is meant.
 func (r reading) build(period int) (indicator.Indicator, int, error) {
 	var list []indicator.Setting
-	for _, s := range r.settings(period) {
+	for _, s := range r.set(period) {
 		x, err := strconv.ParseFloat(s.value, 64)
 		list = append(list, indicator.Setting{Name: s.name, Number: x, Text: s.value, IsText: err != nil})
 	}

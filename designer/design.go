@@ -1,7 +1,6 @@
 package designer
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,13 +31,11 @@ type origin struct {
 	codes []string // of the lesson
 }
 
-// How the population is kept apart: designs of one island are parents of that
-// island alone, but for every second generation, in which all mix.
+// How parents are chosen.
 const (
-	islands       = 4
-	mixEvery      = 2
-	stagnantAfter = 3 // generations without a better design, until an island restarts
-	rivals        = 3 // that a parent must beat
+	stagnantAfter = 3 // generations without a better design, until half of the next ones are strangers
+	rivals        = 6 // that a parent must beat
+	rarely        = 8 // one design in eight is a stranger
 )
 
 const mostAttempts = 200
@@ -58,7 +55,7 @@ func Design(b Brief, seed uint64, generation, index int, past []Experiment, cost
 	f := newFrame(&b, cost)
 	r := num.NewRand(num.Mix(seed, 0x64657369676e, uint64(generation), uint64(index)))
 	m := f.recall(past)
-	g, from := f.breed(m, generation, index, r)
+	g, from := f.breed(&m, generation, index, r)
 	for attempt := range mostAttempts {
 		g = f.mark(f.keepFamily(f.repair(g), index, r), index, r)
 		s, key, err := f.write(&g, f.hypothesis(&g))
@@ -94,18 +91,17 @@ func checkPlace(b *Brief, generation, index int, cost instrument.Costs) error {
 			return fmt.Errorf("the goal wants a network of the kind %q; there is mlp, lstm and gru", m)
 		}
 	}
-	if err := errors.Join(b.Stats.check(), b.checkLonger()); err != nil {
+	if err := errors.Join(b.Stats.check(), b.checkLonger(), b.checkContext()); err != nil {
 		return err
 	}
 	return cost.Validate()
 }
 
 // breed makes the genome: a new one in the first generation, but for children of
-// earlier runs, on an island that has come to a stop, and now and then
-// elsewhere; else a child. Only the best third has children.
-func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, origin) {
+// earlier runs, and now and then later; else a child of the archive.
+func (f *frame) breed(m *memory, generation, index int, r *num.Rand) (Genome, origin) {
 	fresh := func(at int, why string) (Genome, origin) {
-		g, name := f.first(at, r)
+		g, name := f.first(m, at, r)
 		return g, origin{notes: []string{fmt.Sprintf("%s: %s.", why, name)}}
 	}
 	if generation == 0 {
@@ -113,30 +109,28 @@ func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, ori
 		// single research; the others keep the beginning wide.
 		earlier := slices.DeleteFunc(slices.Clone(m.parents), func(k known) bool { return !k.Earlier })
 		if earlier = f.ofFamily(earlier, index); (index+len(earlier))%2 == 1 && len(earlier) > 0 {
-			return f.child(bestThird(earlier), r)
+			return f.child(elites(earlier), r)
 		}
 		return fresh(index, "A beginning")
 	}
-	island := index % islands
-	pool := bestThird(f.ofFamily(m.pool(island, generation), index))
-	const rarely = 10
+	pool := elites(f.ofFamily(m.parents, index))
 	switch {
 	case len(pool) == 0:
 		return fresh(f.shifted(index, generation), "A beginning, as there is nothing to learn from yet")
-	case m.stagnant(island, generation):
-		return fresh(f.any(index, r), fmt.Sprintf("Island %d has not improved for %d generations and restarts", island, stagnantAfter))
+	case m.stagnant(generation) && index%4 > 1:
+		return fresh(f.stranger(m, index, r), fmt.Sprintf("No better design for %d generations: a stranger", stagnantAfter))
 	case pick(r, rarely) == 0:
-		return fresh(f.any(index, r), "A stranger, so that the island does not grow alike")
+		return fresh(f.stranger(m, index, r), "A stranger, so that the designs do not grow alike")
 	}
 	return f.child(pool, r)
 }
 
 // child makes a design of one or two parents that won their tournaments.
-func (f *frame) child(pool []known, r *num.Rand) (Genome, origin) {
+func (f *frame) child(pool []elite, r *num.Rand) (Genome, origin) {
 	a := tournament(pool, r)
 	g := a.genome.clone()
-	from := origin{from: a.Source, notes: []string{fmt.Sprintf("From %s (score %.2f).", a.label(), a.score)}}
-	if b := tournament(pool, r); pick(r, 5) < 3 && b.genome.fingerprint() != a.genome.fingerprint() {
+	from := origin{from: a.Source, notes: []string{fmt.Sprintf("From %s (score %.2f), the best of its cell: %s.", a.label(), a.score, a.cell)}}
+	if b := tournament(pool, r); pick(r, 2) == 0 && b.genome.fingerprint() != a.genome.fingerprint() {
 		g = cross(a.genome, b.genome, r)
 		from.notes = append(from.notes, fmt.Sprintf("Crossed with %s (score %.2f).", b.label(), b.score))
 	}
@@ -157,57 +151,38 @@ func (k *known) label() string {
 	return fmt.Sprintf("generation %d, index %d (%s)", k.Generation, k.Index, k.genome.Idea)
 }
 
-// tournament is the best of a few drawn at random; of equals the earliest.
-func tournament(pool []known, r *num.Rand) *known {
+// tournament is the most rewarded of a few drawn at random; of equals the earliest.
+func tournament(pool []elite, r *num.Rand) *elite {
 	best := &pool[pick(r, len(pool))]
 	for range rivals - 1 {
-		if k := &pool[pick(r, len(pool))]; k.score > best.score {
+		if k := &pool[pick(r, len(pool))]; k.reward > best.reward {
 			best = k
 		}
 	}
 	return best
 }
 
-// pool is who may be a parent on an island: its own designs and those of
-// earlier runs, and of all islands when these mix.
-func (m *memory) pool(island, generation int) []known {
-	var out []known
-	for _, k := range m.parents {
-		if k.Earlier || k.Index%islands == island || generation%mixEvery == 0 {
-			out = append(out, k)
-		}
-	}
-	if len(out) == 0 {
-		out = slices.Clone(m.parents)
-	}
-	return out
-}
-
-// bestThird orders out by score and keeps the best of it, two at least.
-func bestThird(out []known) []known {
-	slices.SortStableFunc(out, func(a, b known) int { return cmp.Compare(b.score, a.score) })
-	return out[:max(min(2, len(out)), len(out)/3)]
-}
-
-// stagnant says that the best design of an island is generations old.
-func (m *memory) stagnant(island, generation int) bool {
+// stagnant says that the best design of the run is generations old.
+func (m *memory) stagnant(generation int) bool {
 	best, at := 0.0, -1
 	for _, k := range m.parents {
-		if !k.Earlier && k.Index%islands == island && (at < 0 || k.score > best) {
+		if !k.Earlier && (at < 0 || k.score > best) {
 			best, at = k.score, k.Generation
 		}
 	}
-	if at < 0 {
-		return false
-	}
-	age := generation - 1 - at
-	return age >= stagnantAfter && age%stagnantAfter == 0
+	return at >= 0 && generation-1-at >= stagnantAfter
 }
 
 func (f *frame) hypothesis(g *Genome) string {
 	names := make([]string, len(g.Inputs))
 	for i, x := range g.Inputs {
 		names[i] = fmt.Sprintf("%s over %d", x.Reading, x.Period)
+		if r, _ := find(x.Reading); r.clock != nil {
+			names[i] = "the " + r.title()
+		}
+		if x.Context > 0 {
+			names[i] += " of " + f.brief.Context[x.Context-1]
+		}
 		if x.Frame > 0 {
 			names[i] += fmt.Sprintf(" bars of %s", f.timeframe(x.Frame))
 		}

@@ -104,6 +104,9 @@ func (f *frame) writeTimeframes(b *strings.Builder, g *Genome) {
 
 // named is the name of an input's indicator and fuzzy set.
 func (f *frame) named(x Gene) string {
+	if x.Context > 0 {
+		return f.contextName(x)
+	}
 	if x.Frame == 0 {
 		return x.Reading
 	}

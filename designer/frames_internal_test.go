@@ -16,7 +16,9 @@ func TestMutate_ChangesTheTimeframeOfAnInput(t *testing.T) {
 	brief := *f.brief
 	brief.Longer, brief.LongerStats = []market.Timeframe{market.H4, market.D1}, []Stats{brief.Stats, brief.Stats}
 	f.brief = &brief
-	was := f.repair(Genome{Inputs: []Gene{{"cci", 24, Thirds, 1}, {"rsi", 24, Raw, 0}}})
+	was := f.repair(Genome{Inputs: []Gene{
+		{Reading: "cci", Period: 24, Partition: Thirds, Frame: 1}, {Reading: "rsi", Period: 24, Partition: Raw},
+	}})
 	seen := map[int]bool{}
 	r := num.NewRand(4)
 	for range 2000 {

@@ -37,11 +37,12 @@ type Genome struct {
 
 	Caution int     `json:"caution"` // rung of the threshold below which the answer is hold
 	Short   bool    `json:"short"`
-	Flip    bool    `json:"flip"`   // an opposite signal reverses
-	Pause   int     `json:"pause"`  // least bars between trades
-	Stop    float64 `json:"stop"`   // in volatilities over the horizon; 0: none
-	Target  float64 `json:"target"` // likewise
-	Size    float64 `json:"size"`   // of a position, as a fraction of the equity
+	Flip    bool    `json:"flip"`           // an opposite signal reverses
+	Pause   int     `json:"pause"`          // least bars between trades
+	Stop    float64 `json:"stop"`           // in volatilities over the horizon; 0: none
+	Target  float64 `json:"target"`         // likewise
+	Exit    float64 `json:"exit,omitempty"` // in horizons without a signal in its direction, after which a position is closed; 0: never
+	Size    float64 `json:"size"`           // of a position, as a fraction of the equity
 }
 
 // Gene is one input: a reading, its window, how it is put to the network, and at which bars it is read.
@@ -52,6 +53,9 @@ type Gene struct {
 
 	// Frame is 0 for the bars at which decisions are made, and n for the n-th of the brief's longer timeframes.
 	Frame int `json:"frame,omitempty"`
+
+	// Context is 0 for the symbol that is traded, and n for the n-th context symbol of the brief.
+	Context int `json:"context,omitempty"`
 }
 
 // Partition is how the values of a reading are divided into fuzzy sets.
@@ -74,6 +78,7 @@ var (
 	widths    = []float64{0.25, 0.4, 0.55, 0.75, 1, 1.25}
 	stops     = []float64{0, 1.5, 2, 3, 4, 6}
 	targets   = []float64{0, 0.75, 1, 1.5, 2, 3}
+	exits     = []float64{0, 0.5, 1, 2}
 	sizes     = []float64{0.1, 0.25, 0.5, 1}
 	dropouts  = []float64{0, 0.05, 0.1, 0.15, 0.2, 0.3}
 	rates     = []float64{0.001, 0.0015, 0.002, 0.0025, 0.003, 0.004, 0.005, 0.006, 0.008}
@@ -85,9 +90,10 @@ var (
 	labels    = []strategy.LabelSource{strategy.TripleBarrier, strategy.Context, strategy.Zigzag, strategy.ForwardReturn}
 )
 
-// drawn is labels as often as they are drawn: small networks learn from the first two more reliably.
+// drawn is labels as often as they are drawn: small networks learn the most from the first two.
 var drawn = []strategy.LabelSource{
-	strategy.TripleBarrier, strategy.TripleBarrier, strategy.Context, strategy.Context, strategy.Zigzag, strategy.ForwardReturn,
+	strategy.Context, strategy.Context, strategy.Context, strategy.ForwardReturn, strategy.ForwardReturn, strategy.TripleBarrier,
+	strategy.Zigzag,
 }
 
 // What caution means: the probability that the likeliest of three classes must
@@ -128,6 +134,9 @@ func (g *Genome) outline() string {
 		if x.Frame > 0 {
 			name = fmt.Sprintf("%s@%d", name, x.Frame)
 		}
+		if x.Context > 0 {
+			name = fmt.Sprintf("%s^%d", name, x.Context)
+		}
 		parts = append(parts, name)
 	}
 	return strings.Join(parts, "/")
@@ -135,5 +144,12 @@ func (g *Genome) outline() string {
 
 // has says whether the genome looks at a reading of a frame.
 func (g *Genome) has(name string, frame int) bool {
-	return slices.ContainsFunc(g.Inputs, func(x Gene) bool { return x.Reading == name && x.Frame == frame })
+	return g.hasLike(Gene{Reading: name, Frame: frame})
+}
+
+// hasLike says whether the genome looks at the reading of an input where that does.
+func (g *Genome) hasLike(as Gene) bool {
+	return slices.ContainsFunc(g.Inputs, func(x Gene) bool {
+		return x.Reading == as.Reading && x.Frame == as.Frame && x.Context == as.Context
+	})
 }

@@ -88,7 +88,12 @@ var goals = []struct {
 	{goal: "trend from 2016/01 to 31/12/2020 EURUSD", means: "EURUSD 1h; trend", lost: "2016/01|31/12/2020"},
 	{goal: "trend since 2016-01-01 daily bars EURUSD", means: "EURUSD 1d; trend", lost: "2016-01-01"},
 	{goal: "trend since 2016 daily bars EURUSD", means: "EURUSD 1d; trend", lost: "2016"},
-	{goal: "mean reversion in the london session on GBPUSD", means: "GBPUSD 1h; mean reversion", lost: "london|session"},
+	{goal: "mean reversion in the london session on GBPUSD", means: "GBPUSD 1h; mean reversion; session"},
+	{goal: "hour of day on GBPUSD", means: "GBPUSD 1h; calendar; hour"},
+	{goal: "the hour of the day and the day of the week on EURUSD", means: "EURUSD 1h; calendar; hour, weekday"},
+	{goal: "EURUSD, calendar effects, no weekday", means: "EURUSD 1h; calendar; -weekday"},
+	{goal: "GBPUSD, bars since the open", means: "GBPUSD 1h; calendar; since_open"},
+	{goal: "trend on EURUSD, 1 hour bars", means: "EURUSD 1h; trend"},
 	{goal: "EURUSD overnight mean reversion, flat before weekend", means: "EURUSD 1h; mean reversion", lost: "overnight|flat|weekend"},
 	{goal: "hold 3 days, EURUSD", means: "EURUSD 1h", lost: "hold|3 days"},
 

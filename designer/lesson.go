@@ -87,10 +87,21 @@ var lessons = []lesson{
 		},
 	},
 	{
-		[]string{"sharpe_too_low", "sharpe", "deflated_sharpe", "significance"},
+		[]string{"deflated_sharpe", "significance"},
+		"luck earns as much: another window, a position only while the signal lasts, nothing that is not needed",
+		func(f *frame, g *Genome, r *num.Rand) {
+			changePeriod(f, g, r)
+			changeExit(f, g, r)
+			if len(g.Inputs) > 2 {
+				dropReading(f, g, r)
+			}
+		},
+	},
+	{
+		[]string{"sharpe_too_low", "sharpe"},
 		"it did not earn its risk: another reading, another window",
 		func(f *frame, g *Genome, r *num.Rand) {
-			addReading(f, g, r)
+			changeReading(f, g, r)
 			changePeriod(f, g, r)
 		},
 	},

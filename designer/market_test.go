@@ -1,6 +1,7 @@
 package designer_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -65,8 +66,14 @@ func research(t *testing.T, p designer.Proposal, b *market.Bars, seed uint64) de
 func sharpesOf(t *testing.T, edge float64, bars int, seed uint64, generations int) []float64 {
 	t.Helper()
 	b := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: bars, Seed: seed, Edge: edge})
-	brief := designer.Chosen{}.Read("Find something that works on EURUSD.",
-		designer.Known{Series: []designer.KnownSeries{{Symbol: "EURUSD", Timeframe: market.H1, Bars: bars}}})
+	return searched(t, b, "Find something that works on EURUSD.", fmt.Sprintf("edge %.2f market %d", edge, seed), seed, generations)
+}
+
+// searched runs the search on bars.
+func searched(t *testing.T, b *market.Bars, goal, title string, seed uint64, generations int) []float64 {
+	t.Helper()
+	brief := designer.Chosen{}.Read(goal,
+		designer.Known{Series: []designer.KnownSeries{{Symbol: "EURUSD", Timeframe: market.H1, Bars: b.Len()}}})
 	var err error
 	if brief.Stats, err = designer.Measure(b); err != nil {
 		t.Fatal(err)
@@ -86,7 +93,7 @@ func sharpesOf(t *testing.T, edge float64, bars int, seed uint64, generations in
 			if o.Sharpe != nil {
 				sharpe = *o.Sharpe
 			}
-			t.Logf("edge %.2f market %d: generation %d.%d %-28s %-15s h %3d: net Sharpe %5.2f, %4d trades, collapsed %v, %v", edge, seed, g, i,
+			t.Logf("%s: generation %d.%d %-28s %-15s h %3d: net Sharpe %5.2f, %4d trades, collapsed %v, %v", title, g, i,
 				p.Name, p.Genome.Label, p.Genome.Horizon, sharpe, o.Trades, o.Collapsed, time.Since(started).Round(time.Millisecond))
 			out = append(out, sharpe)
 			tried = append(tried, designer.Experiment{Generation: g, Index: i, Key: p.Key, Genome: &p.Genome, Outcome: o})

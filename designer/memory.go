@@ -15,7 +15,8 @@ type Experiment struct {
 	Source     string `json:"source,omitempty"` // names it among all
 	Generation int    `json:"generation"`
 	Index      int    `json:"index"`
-	Earlier    bool   `json:"earlier,omitempty"` // of a run before this one: every island may learn from it
+	Earlier    bool   `json:"earlier,omitempty"`   // of a run before this one
+	Elsewhere  bool   `json:"elsewhere,omitempty"` // on another market
 
 	Strategy string  `json:"strategy,omitempty"` // YAML
 	Key      string  `json:"key,omitempty"`      // as in Proposal; empty: from Strategy
@@ -36,6 +37,16 @@ type Outcome struct {
 	Collapsed bool      `json:"collapsed,omitempty"`
 	Drawdown  float64   `json:"drawdown,omitempty"`   // fraction
 	CostShare float64   `json:"cost_share,omitempty"` // costs as a part of the profit before them
+
+	Behaviour *Behaviour `json:"behaviour,omitempty"` // nil without a trade, and in the notes of earlier versions
+}
+
+// Brief is the outcome without the shape of its returns, as models and people read it.
+func (o Outcome) Brief() Outcome {
+	if o.Behaviour != nil {
+		o.Behaviour = &Behaviour{Held: o.Behaviour.Held, Exposure: o.Behaviour.Exposure}
+	}
+	return o
 }
 
 // Refusal is a check that a gate or the verdict refused a research for.
@@ -89,7 +100,20 @@ func score(o Outcome, g *Genome) float64 {
 	}
 	s -= float64(0.5 * unit(o.CostShare))
 	s -= float64(2 * unit(o.Drawdown))
-	return s - float64(0.02*float64(len(g.Inputs)))
+	return s - float64(perInput*float64(len(g.Inputs))) - float64(perNeuron*float64(neurons(g)))
+}
+
+// What a simpler design gains: of two that earn the same, it is the one to believe.
+const (
+	perInput  = 0.04
+	perNeuron = 0.002
+)
+
+func neurons(g *Genome) (n int) {
+	for _, width := range g.Hidden {
+		n += width
+	}
+	return n
 }
 
 // unit brings a share into 0 to 1; NaN counts as 0.
@@ -110,6 +134,7 @@ type known struct {
 type memory struct {
 	keys    map[string]bool
 	parents []known // by (generation, index)
+	known   knowledge
 }
 
 // recall orders experiments, so that the order in which they were stored says nothing,
@@ -148,6 +173,7 @@ func (f *frame) recall(past []Experiment) memory {
 		p := &m.parents[i]
 		p.score -= float64(0.02 * float64(min(kin[p.genome.outline()]-1, 5)))
 	}
+	m.learn()
 	return m
 }
 
@@ -185,6 +211,9 @@ func genomeOf(s *strategy.Strategy) *Genome {
 	if b.StopLoss > 0 {
 		g.Stop = 3
 	}
+	if b.ExitAfter > 0 {
+		g.Exit = snap(exits[1:], float64(b.ExitAfter)/float64(max(1, g.Horizon)))
+	}
 	if b.TakeProfit > 0 {
 		g.Target = 1.5
 	}
@@ -201,10 +230,13 @@ func genomeOf(s *strategy.Strategy) *Genome {
 
 func geneOf(s *strategy.Strategy, c strategy.Column) (Gene, bool) {
 	ind := s.Indicators[c.Ref.Indicator]
+	if ind.Symbol != "" { // which context symbol of a brief it is cannot be told
+		return Gene{}, false
+	}
 	_, output, _ := strings.Cut(c.Ref.Name, ".")
 	x := Gene{Period: 24, Partition: Raw, Frame: frameOf(s, c.Timeframe)}
 	for _, p := range ind.Settings {
-		if p.Name == "period" || p.Name == "k_period" || p.Name == "slow_period" || p.Name == "bb_period" {
+		if p.Name == "period" || p.Name == "k_period" || p.Name == "slow_period" || p.Name == "bb_period" || p.Name == "most" {
 			x.Period = nearest(periods, int(max(0, min(p.Number, 1000))))
 		}
 		if p.Text == "EMA" {
@@ -215,7 +247,7 @@ func geneOf(s *strategy.Strategy, c strategy.Column) (Gene, bool) {
 		x.Partition = Thirds
 	}
 	for _, r := range readings {
-		if r.indicator == ind.Type && (r.output == output || r.name == "ema_distance" && output == "EMA") {
+		if r.indicator == ind.Type && (r.output == output || r.name == "ema_distance" && output == "EMA" || r.clock != nil) {
 			x.Reading = r.name
 			return x, true
 		}

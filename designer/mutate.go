@@ -18,7 +18,8 @@ var mutations = []mutation{
 	changeLabel,
 	changeWidth,
 	changeCaution, changeCaution,
-	changeExits, changeExits,
+	changeExits,
+	changeExit, changeExit,
 	changeNetwork,
 	changeSide,
 	changePause,
@@ -36,6 +37,7 @@ func (f *frame) mutate(g *Genome, r *num.Rand) {
 	if len(f.brief.Longer) > 0 {
 		table = multiframe
 	}
+	table = f.withContext(table)
 	table[pick(r, len(table))](f, g, r)
 }
 
@@ -118,6 +120,8 @@ func changeNetwork(f *frame, g *Genome, r *num.Rand) {
 	g.Epochs, g.Batch = epochs[pick(r, len(epochs))], batches[pick(r, len(batches))]
 }
 
+func changeExit(_ *frame, g *Genome, r *num.Rand) { g.Exit = exits[pick(r, len(exits))] }
+
 func changeSide(_ *frame, g *Genome, r *num.Rand) {
 	if pick(r, 2) == 0 {
 		g.Short = !g.Short
@@ -135,7 +139,7 @@ func cross(a, b Genome, r *num.Rand) Genome {
 	child, other := a.clone(), b.clone()
 	child.Inputs = slices.DeleteFunc(child.Inputs, func(Gene) bool { return pick(r, 5) == 0 })
 	for _, x := range other.Inputs {
-		if pick(r, 3) == 0 && len(child.Inputs) < mostInputs && !child.has(x.Reading, x.Frame) {
+		if pick(r, 3) == 0 && len(child.Inputs) < mostInputs && !child.hasLike(x) {
 			child.Inputs = append(child.Inputs, x)
 		}
 	}
@@ -153,7 +157,8 @@ func cross(a, b Genome, r *num.Rand) Genome {
 		child.Caution, child.Pause = other.Caution, other.Pause
 	}
 	if pick(r, 2) == 0 {
-		child.Short, child.Flip, child.Stop, child.Target, child.Size = other.Short, other.Flip, other.Stop, other.Target, other.Size
+		child.Short, child.Flip, child.Size = other.Short, other.Flip, other.Size
+		child.Stop, child.Target, child.Exit = other.Stop, other.Target, other.Exit
 	}
 	return child
 }
@@ -161,13 +166,16 @@ func cross(a, b Genome, r *num.Rand) Genome {
 // siblings is how many designs of one generation are certain to differ.
 const siblings = 64
 
+// even are the rates between which a training hardly differs.
+var even = rates[3:]
+
 // mark makes designs of one generation differ although none knows the others:
 // the fingerprint of a genome leaves the index as its remainder, and two indexes
 // have two remainders. Only genes that hardly matter are turned to get there.
 func (f *frame) mark(g Genome, index int, r *num.Rand) Genome {
 	want := uint64(index % siblings)
 	for try := 0; g.fingerprint()%siblings != want; try++ {
-		g.Rate, g.Decay, g.Dropout = rates[pick(r, len(rates))], decays[pick(r, len(decays))], dropouts[pick(r, len(dropouts))]
+		g.Rate, g.Decay, g.Dropout = even[pick(r, len(even))], decays[pick(r, len(decays))], dropouts[pick(r, len(dropouts)/2+1)]
 		if try > 8*siblings { // those three alone do not get there
 			g.Epochs, g.Batch = epochs[pick(r, len(epochs))], batches[pick(r, len(batches))]
 		}

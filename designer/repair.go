@@ -87,7 +87,7 @@ func (f *frame) repair(g Genome) Genome {
 		}
 	}
 	g.Stop, g.Target = snap(stops, g.Stop), snap(targets, g.Target)
-	g.Size = snap(sizes, g.Size)
+	g.Exit, g.Size = snap(exits, g.Exit), snap(sizes, g.Size)
 	f.repairRisk(&g)
 	if !slices.Contains(Families, g.Idea) {
 		g.Idea = Reversion
@@ -138,20 +138,31 @@ func (f *frame) repairInputs(g *Genome) {
 	kept := g.Inputs[:0]
 	for _, x := range g.Inputs {
 		r, known := find(x.Reading)
+		if r.clock != nil {
+			x.Frame = 0 // the calendar of longer bars is the same
+		}
+		if is, exists := f.inContext(&x); is && (!exists || r.clock != nil) {
+			continue
+		}
 		x.Period = nearest(periods, x.Period)
 		f.repairFrame(&x)
+		if known {
+			x.Period = r.window(x.Period)
+		}
 		if !known || !f.allowed(x) {
 			continue
 		}
-		if r.raw || !slices.Contains(partitions, x.Partition) {
+		if r.raw || x.Partition != Each && !slices.Contains(partitions, x.Partition) {
 			x.Partition = Raw
 		}
+		x.Partition = r.partition(x.Partition)
 		kept = append(kept, x)
 	}
 	slices.SortStableFunc(kept, func(a, b Gene) int {
-		return cmp.Or(cmp.Compare(a.Reading, b.Reading), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.Period, b.Period))
+		return cmp.Or(cmp.Compare(a.Reading, b.Reading), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.Context, b.Context),
+			cmp.Compare(a.Period, b.Period))
 	})
-	g.Inputs = slices.CompactFunc(kept, func(a, b Gene) bool { return a.Reading == b.Reading && a.Frame == b.Frame })
+	g.Inputs = slices.CompactFunc(kept, func(a, b Gene) bool { return a.Reading == b.Reading && a.Frame == b.Frame && a.Context == b.Context })
 	if most := f.mostInputs(); len(g.Inputs) > most {
 		g.Inputs = f.preferred(g.Inputs, most)
 	}
@@ -171,7 +182,9 @@ func (f *frame) preferred(list []Gene, most int) []Gene {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Gene) int { return cmp.Or(cmp.Compare(a.Reading, b.Reading), cmp.Compare(a.Frame, b.Frame)) })
+	slices.SortFunc(out, func(a, b Gene) int {
+		return cmp.Or(cmp.Compare(a.Reading, b.Reading), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.Context, b.Context))
+	})
 	return out
 }
 
@@ -193,7 +206,7 @@ func (f *frame) allowed(x Gene) bool {
 	if !known || slices.Contains(f.brief.AvoidReadings, x.Reading) || slices.Contains(f.brief.AvoidFamilies, r.family) {
 		return false
 	}
-	_, measured := f.stats(x.Frame).column(x.Reading, x.Period)
+	_, measured := f.statsOf(x).column(x.Reading, r.window(x.Period))
 	return measured
 }
 

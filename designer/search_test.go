@@ -88,7 +88,10 @@ func TestMeasure_LeavesOutWhatSaysNothing(t *testing.T) {
 		}
 	}
 	f := newFrame(&Brief{Symbols: []string{"X"}, Timeframe: market.H1, Stats: s}, instrument.Costs{})
-	if g := f.repair(Genome{Inputs: []Gene{{"mfi", 24, Thirds, 0}, {"rsi", 24, Thirds, 0}}}); g.has("mfi", 0) || !g.has("rsi", 0) {
+	g := f.repair(Genome{Inputs: []Gene{
+		{Reading: "mfi", Period: 24, Partition: Thirds}, {Reading: "rsi", Period: 24, Partition: Thirds},
+	}})
+	if g.has("mfi", 0) || !g.has("rsi", 0) {
 		t.Errorf("a design looks at what says nothing: %v", g.Inputs)
 	}
 }
@@ -165,7 +168,7 @@ func TestRepair_IsDoneInOneGo(t *testing.T) {
 	f := openFrame()
 	rapid.Check(t, func(t *rapid.T) {
 		r := num.NewRand(rapid.Uint64().Draw(t, "seed"))
-		g, _ := f.first(rapid.IntRange(0, 30).Draw(t, "index"), r)
+		g, _ := f.first(&memory{}, rapid.IntRange(0, 30).Draw(t, "index"), r)
 		for range rapid.IntRange(0, 20).Draw(t, "mutations") {
 			f.mutate(&g, r)
 		}
@@ -178,7 +181,7 @@ func TestRepair_IsDoneInOneGo(t *testing.T) {
 
 func TestMark_TellsSiblingsApart(t *testing.T) {
 	f, r := openFrame(), num.NewRand(1)
-	g, _ := f.first(0, r)
+	g, _ := f.first(&memory{}, 0, r)
 	for index := range siblings {
 		if m := f.mark(g, index, r); m.fingerprint()%siblings != uint64(index) || m.outline() != g.outline() || m.Horizon != g.Horizon {
 			t.Errorf("index %d: mark %d on %+v", index, m.fingerprint()%siblings, m)
@@ -189,7 +192,8 @@ func TestMark_TellsSiblingsApart(t *testing.T) {
 func TestLessons_AreLearntFromRefusals(t *testing.T) {
 	f := openFrame()
 	was := f.repair(Genome{
-		Inputs: []Gene{{"cci", 24, Thirds, 0}, {"rsi", 24, Raw, 0}}, Label: strategy.TripleBarrier, Horizon: 12, Width: 1, Hidden: []int{32, 16},
+		Inputs: []Gene{{Reading: "cci", Period: 24, Partition: Thirds}, {Reading: "rsi", Period: 24, Partition: Raw}},
+		Label:  strategy.TripleBarrier, Horizon: 12, Width: 1, Hidden: []int{32, 16},
 		Dropout: 0.1, Rate: 0.003, Caution: 3, Pause: 4, Flip: true, Size: 1,
 	})
 	for name, c := range map[string]struct {
@@ -285,13 +289,16 @@ func TestRecall_LearnsFromStrategiesOfOthers(t *testing.T) {
 	}
 }
 
-func TestStagnant_IsAnIslandWithoutProgress(t *testing.T) {
-	at := func(generation, index int, score float64) known {
-		return known{Experiment: Experiment{Generation: generation, Index: index}, score: score}
+func TestStagnant_IsARunWithoutProgress(t *testing.T) {
+	at := func(generation int, score float64) known {
+		return known{Experiment: Experiment{Generation: generation}, score: score}
 	}
-	m := memory{parents: []known{at(0, 0, 1), at(1, 4, 0), at(2, 0, 0), at(3, 4, 0.5), at(0, 1, 0), at(3, 5, 2)}}
-	if !m.stagnant(0, 4) || m.stagnant(1, 4) || m.stagnant(2, 4) || m.stagnant(0, 3) {
-		t.Error("island 0 stands still since generation 0, island 1 does not, island 2 has none")
+	m := memory{parents: []known{at(0, 1), at(1, 0), at(2, 0), at(3, 0.5)}}
+	if !m.stagnant(4) || m.stagnant(3) || (&memory{}).stagnant(4) {
+		t.Error("the best design is of generation 0: generation 4 comes after three others, generation 3 after two")
+	}
+	if m.parents = append(m.parents, at(3, 2)); m.stagnant(4) {
+		t.Error("generation 3 has a better design")
 	}
 }
 
@@ -343,7 +350,7 @@ func TestDesign_BeatsRandomSearch(t *testing.T) {
 				evolved = max(evolved, x)
 				tried = append(tried, Experiment{Generation: g, Index: i, Key: p.Key, Genome: &p.Genome, Outcome: Outcome{Sharpe: &x, Trades: 500}})
 
-				wild, _ := f.first(pick(r, len(archetypes)), r)
+				wild, _ := f.first(&memory{}, pick(r, len(archetypes)), r)
 				for range 30 {
 					f.mutate(&wild, r)
 				}

@@ -58,7 +58,7 @@ func Measure(b *market.Bars) (Stats, error) {
 	if err := enough(b); err != nil {
 		return Stats{}, err
 	}
-	return measure(b, b.Time[testBegins(b)], mostBars)
+	return measure(b, b.Time[testBegins(b)], mostBars, nil)
 }
 
 func enough(b *market.Bars) error {
@@ -78,8 +78,9 @@ func closedBy(b *market.Bars, until int64) *market.Bars {
 	return b.Slice(0, sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > until }))
 }
 
-// measure describes a market by the last of its bars that have closed by an instant, n at most.
-func measure(b *market.Bars, until int64, most int) (Stats, error) {
+// measure describes a market by the last of its bars that have closed by an instant, n at
+// most: by the readings of the catalogue, and more.
+func measure(b *market.Bars, until int64, most int, more []reading) (Stats, error) {
 	s := Stats{Bars: b.Len()}
 	b = closedBy(b, until)
 	n := b.Len()
@@ -89,8 +90,8 @@ func measure(b *market.Bars, until int64, most int) (Stats, error) {
 	if !(s.Volatility > 0) {
 		return Stats{}, fmt.Errorf("%s %s never moves in %d bars: there is nothing to trade", b.Symbol, b.Timeframe, n)
 	}
-	for _, r := range readings {
-		for _, p := range periods {
+	for _, r := range slices.Concat(readings, more) {
+		for _, p := range r.windows() {
 			ind, k, err := r.build(p)
 			if err != nil {
 				return Stats{}, fmt.Errorf("indicator %s of period %d: %w", r.name, p, err)
@@ -105,6 +106,7 @@ func measure(b *market.Bars, until int64, most int) (Stats, error) {
 			}
 		}
 	}
+	slices.SortFunc(s.Columns, compareColumns)
 	return s, nil
 }
 
@@ -172,7 +174,7 @@ func (s *Stats) check() error {
 		return errors.New("the statistics of the market are out of order: they must be as Measure returned them")
 	}
 	for _, c := range s.Columns {
-		if _, known := find(c.Name); !known || !slices.Contains(periods, c.Period) {
+		if r, known := find(c.Name); !known || !slices.Contains(r.windows(), c.Period) {
 			return fmt.Errorf("the statistics of the market have %q over %d bars, which this version does not use: measure the market again",
 				c.Name, c.Period)
 		}

@@ -33,6 +33,9 @@ func (b *Brief) Measure(series []*market.Bars) error {
 	if b.Stats, err = b.pooled(series, b.Timeframe, until); err != nil {
 		return err
 	}
+	if err := b.measureContext(series, until); err != nil {
+		return err
+	}
 	b.LongerStats = nil
 	for _, tf := range b.Longer {
 		s, err := b.pooled(series, tf, until)
@@ -68,7 +71,7 @@ func (b *Brief) pooled(series []*market.Bars, tf market.Timeframe, until int64) 
 				symbol, tf, n, least)
 			continue
 		}
-		s, err := measure(bars, until, max(mostBars/len(b.Symbols), mostValues))
+		s, err := measure(bars, until, max(mostBars/len(b.Symbols), mostValues), b.more())
 		if err != nil {
 			return Stats{}, err
 		}

@@ -26,7 +26,7 @@ type meaning struct {
 	unknown  bool // a phrase whose words alone would be misread; nothing is done about it
 }
 
-// phrases are what is understood besides the names of indicators, up to three words each.
+// phrases are what is understood besides the names of indicators, up to five words each.
 var phrases = tableOf([]said[meaning]{
 	{meaning{family: Reversion}, `mean reversion, mean reverting, reversion, reversal, contrarian, oversold, overbought, fade, ranging,
 		mean revert, mean reverts, counter trend, countertrend, pullback, pullbacks, dip, dips, buy the dip,
@@ -36,6 +36,15 @@ var phrases = tableOf([]said[meaning]{
 	{meaning{family: Volatility}, "volatility, vol"},
 	{meaning{family: Volume}, "volume, order flow, money flow"},
 	{meaning{family: Breakout}, "breakout, breakouts, break out, squeeze, channel"},
+	{meaning{family: Calendar}, `calendar, seasonality, seasonal, seasonal effect, calendar effect, calendar effects, intraday seasonality`},
+	{meaning{family: Calendar, readings: []string{"hour"}}, `hour of day, hours of day, hour of the day, hours of the day, time of day,
+		time of the day`},
+	{meaning{family: Calendar, readings: []string{"weekday"}}, `day of week, days of week, day of the week, days of the week,
+		weekday, weekdays`},
+	{meaning{readings: []string{"session"}}, `session, sessions, london session, asia session, asian session, tokyo session, new york session,
+		us session`},
+	{meaning{family: Calendar, readings: []string{"since_open"}}, "bars since open, bars since the open, time since the open, since the open"},
+	{meaning{family: LeadLag}, "lead lag, intermarket, cross market, other markets lead, another market leads"},
 	{meaning{readings: []string{"roc"}}, "rate of change"},
 	{meaning{readings: []string{"mfi"}}, "money flow index"},
 	{meaning{readings: []string{"bandwidth", "distance"}}, "bollinger"},
@@ -128,6 +137,7 @@ type briefReader struct {
 	raw      []string // as they are written
 	used     []bool   // words that had an effect
 	symbols  []symbolName
+	context  []bool    // words where a symbol is named that is to be read and not traded
 	verdicts []verdict // see judge
 	deniedBy []words   // of each word that is not wanted, what denies it
 	doubts   []words   // what is listed as it is written
@@ -147,6 +157,7 @@ func newReader(text string, known Known, b *Brief) *briefReader {
 	r.used, r.symbols, r.verdicts, r.deniedBy = make([]bool, n), make([]symbolName, n), make([]verdict, n), make([]words, n)
 	r.findSymbols(known)
 	r.judge()
+	r.findContext()
 	r.read()
 	r.certify()
 	return r
@@ -186,7 +197,7 @@ func (r *briefReader) use(i, n int) {
 
 // phraseAt is the longest phrase that begins at word i, and how many words it has; 0 if no phrase begins there.
 func (r *briefReader) phraseAt(i int) (meaning, int) {
-	for n := min(3, len(r.words)-i); n > 0; n-- {
+	for n := min(5, len(r.words)-i); n > 0; n-- {
 		if slices.Contains(r.words[i:i+n], stop) {
 			continue
 		}
@@ -194,6 +205,9 @@ func (r *briefReader) phraseAt(i int) (meaning, int) {
 			return m, n
 		}
 		d, found := indicator.Lookup(squash(strings.Join(r.words[i:i+n], "")))
+		if d.Name == "hour" || n > 3 { // "1 hour" is a timeframe
+			continue
+		}
 		if found && (d.Name != "atr" || !plainNumber(r.word(i-1))) { // "2 ATR" is a distance
 			return meaning{readings: readingsOf(d.Name)}, n
 		}
@@ -232,7 +246,7 @@ func (r *briefReader) take(m meaning, i, n int) bool {
 		return true
 	}
 	if negated {
-		if m.family != "" {
+		if m.family != "" && len(m.readings) == 0 { // "no weekday" leaves the rest of the calendar
 			b.AvoidFamilies = appendNew(b.AvoidFamilies, m.family)
 		}
 		b.AvoidReadings = appendNew(b.AvoidReadings, m.readings...)
@@ -267,7 +281,7 @@ func appendNew[T comparable](list []T, more ...T) []T {
 // settle lets what is to be avoided win over what is wished for, and does not let a text avoid everything.
 func (r *briefReader) settle() {
 	b := r.brief
-	if len(b.AvoidFamilies) == len(Families) {
+	if len(without(slices.Clone(Families), append(slices.Clone(b.AvoidFamilies), LeadLag))) == 0 {
 		b.AvoidFamilies = nil
 		b.understand("The goal would do without every kind of indicator; that was ignored.")
 	}

@@ -70,6 +70,9 @@ func (f *frame) writeData(b *strings.Builder, g *Genome) {
 	} else {
 		fmt.Fprintf(b, "  symbols: {mode: multi_symbol, symbols: [%s]}\n", strings.Join(text.Map(f.brief.Symbols, strconv.Quote), ", "))
 	}
+	if context := f.contextSymbols(g); len(context) > 0 {
+		fmt.Fprintf(b, "  context_symbols: [%s]\n", strings.Join(text.Map(context, strconv.Quote), ", "))
+	}
 	f.writeTimeframes(b, g)
 	fmt.Fprintf(b, "  history_required: %d\n", max(50, f.warmUp(g)))
 }
@@ -84,18 +87,20 @@ func (f *frame) writeInputs(b *strings.Builder, g *Genome) {
 			ref += "." + r.output
 		}
 		fmt.Fprintf(&indicators, "  %s: {type: %s", name, r.indicator)
-		for _, s := range r.settings(x.Period) {
+		if x.Context > 0 {
+			fmt.Fprintf(&indicators, ", symbol: %q", f.brief.Context[x.Context-1])
+		}
+		for _, s := range r.set(x.Period) {
 			fmt.Fprintf(&indicators, ", %s: %s", s.name, s.value)
 		}
 		indicators.WriteString("}\n")
 		if x.Partition == Raw {
-			fmt.Fprintf(&inputs, "  - {raw_indicator: %s, timeframes: %s, normalization: zscore}\n", ref, at)
+			writeRaw(&inputs, r, name, ref, at)
 			continue
 		}
-		c, _ := f.stats(x.Frame).column(x.Reading, x.Period)
 		fmt.Fprintf(&fuzzySets, "  %s:\n    indicator: %s\n", name, ref)
-		for _, m := range x.Partition.members(c.Quantiles) {
-			fmt.Fprintf(&fuzzySets, "    %s: {type: %s, parameters: [%s, %s]}\n", m.name, m.shape, number(m.at), number(m.slope))
+		for _, m := range f.members(x, r) {
+			fmt.Fprintf(&fuzzySets, "    %s: {type: %s, parameters: [%s]}\n", m.name, m.shape, m.parameters())
 		}
 		fmt.Fprintf(&inputs, "  - {fuzzy_set: %s, timeframes: %s}\n", name, at)
 	}
@@ -108,12 +113,32 @@ func (f *frame) writeInputs(b *strings.Builder, g *Genome) {
 	b.WriteString("nn_inputs:\n" + inputs.String())
 }
 
+// writeRaw writes the values of a reading as inputs.
+func writeRaw(b *strings.Builder, r reading, name, ref, at string) {
+	if r.clock == nil {
+		fmt.Fprintf(b, "  - {raw_indicator: %s, timeframes: %s, normalization: zscore}\n", ref, at)
+		return
+	}
+	for _, output := range r.clock.around {
+		fmt.Fprintf(b, "  - {raw_indicator: %s.%s, timeframes: %s, normalization: none}\n", name, output, at)
+	}
+}
+
 // number writes four digits: more would be a false precision in a fuzzy set.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 
 type member struct {
 	name, shape string
-	at, slope   float64 // centre and slope of a sigmoid, mean and deviation of a gaussian
+	at, slope   float64 // centre and slope of a sigmoid, mean and deviation of a gaussian, middle and half the width of a triangle
+}
+
+// members are the fuzzy sets of an input.
+func (f *frame) members(x Gene, r reading) []member {
+	if x.Partition == Each {
+		return r.clock.values(f.brief.Timeframe)
+	}
+	c, _ := f.statsOf(x).column(x.Reading, x.Period)
+	return x.Partition.members(c.Quantiles)
 }
 
 // sets are what those of a partition are called, and the quantiles that they lie about.
@@ -197,8 +222,19 @@ func (f *frame) writeTraining(b *strings.Builder, g *Genome) {
 				"compute_weights: true}\n", barrier, barrier, g.Horizon)
 	}
 	fmt.Fprintf(b, "  epochs: %d\n  batch_size: %d\n  learning_rate: %v\n  weight_decay: %v\n", g.Epochs, g.Batch, g.Rate, g.Decay)
+	if !validated(g) {
+		fmt.Fprintf(b, "  data_split: {train: %v, validation: 0, test: %v}\n", shareOfTrain+shareOfValidation, shareOfTest)
+		return
+	}
 	b.WriteString("  early_stopping: {enabled: true, patience: 5, min_delta: 0, monitor: val_loss}\n")
 	fmt.Fprintf(b, "  data_split: {train: %v, validation: %v, test: %v}\n", shareOfTrain, shareOfValidation, shareOfTest)
+}
+
+// validated says whether a design keeps a validation part to choose its best epoch by.
+// A small network on one or two readings does not overfit in a few epochs. It learns
+// more from the bars than it gains by a choice that a short part makes at random.
+func validated(g *Genome) bool {
+	return g.Model != strategy.MLP || len(g.Hidden) > 1 || len(g.Inputs) > simpleInputs
 }
 
 func (f *frame) writeBacktest(b *strings.Builder, g *Genome) {
@@ -208,12 +244,18 @@ func (f *frame) writeBacktest(b *strings.Builder, g *Genome) {
 	}
 	fmt.Fprintf(b, "backtest:\n  commission: %v\n  slippage: %v\n  spread: %v\n  position_size: %v\n  flip: %v\n",
 		f.cost.Commission, f.cost.Slippage, f.cost.Spread, size, g.Flip)
+	if g.Exit > 0 {
+		fmt.Fprintf(b, "  exit_after: %d\n", exitAfter(g))
+	}
 	if f.brief.Risk > 0 {
 		b.WriteString("  size_mode: risk\n")
 	}
 	writeExit(b, "stop_loss", f.brief.Stop.At, min(g.Stop*f.reach(g), 0.5))
 	writeExit(b, "take_profit", f.brief.Target.At, min(g.Target*f.reach(g), 0.9))
 }
+
+// exitAfter is the gene in bars.
+func exitAfter(g *Genome) int { return max(1, int(g.Exit*float64(g.Horizon))) }
 
 // writeExit writes the distance that the brief gives, else the design's.
 func writeExit(b *strings.Builder, name string, given, own float64) {

@@ -50,6 +50,7 @@ type Config struct {
 type stored interface {
 	ktrdr.Runs
 	ktrdr.Markets
+	ktrdr.Claims
 	ktrdr.Reports
 	ktrdr.Notes
 	ktrdr.Sessions

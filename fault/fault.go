@@ -37,7 +37,12 @@ const (
 	LookReading   Point = "look.reading"   // the confirmation runs, the holdout is not read
 	LookTraded    Point = "look.traded"    // the holdout is traded, the result not sent
 	LookEnding    Point = "look.ending"    // the result is written, not committed
-	ImportCopied  Point = "import.copied"  // the temporary copy of a price file is there, nothing is read
+
+	// The step that follows a claim over new bars.
+	ClaimReading   Point = "claim.reading"   // it runs, no bar is read
+	ClaimFollowed  Point = "claim.followed"  // the bars are traded, the result is not sent
+	ClaimAdvancing Point = "claim.advancing" // the row of the claim is about to change, nothing is committed
+	ImportCopied   Point = "import.copied"   // the temporary copy of a price file is there, nothing is read
 
 	RestoreMarked   Point = "restore.marked"   // the folder is marked, the backup not read
 	RestoreProved   Point = "restore.proved"   // the backup is whole, nothing is removed
@@ -55,6 +60,6 @@ var Points = []Point{
 	TxBegun, TxCommitting, TxCommitted, Answering, Answered,
 	SpoolWritten, SpoolSynced, SpoolRenamed, SpoolDurable, SpoolSent,
 	WorkerClaimed, WorkerSaving, WorkerSaved, WorkerEnding, WorkerEnded,
-	LookClosing, LookReserved, LookClosed, LookReading, LookTraded, LookEnding, ImportCopied,
+	LookClosing, LookReserved, LookClosed, LookReading, LookTraded, LookEnding, ClaimReading, ClaimFollowed, ClaimAdvancing, ImportCopied,
 	RestoreMarked, RestoreProved, RestoreCleared, RestoreBegun, RestoreOpened, RestoreLoaded, RestoreBound, RestoreUnmarked,
 }

@@ -12,8 +12,8 @@ import (
 
 // Live computes features bar by bar, as they arrive: the same bits as Build on the same bars.
 //
-// A bar is pushed when it has closed. A longer bar that closes at the same
-// instant as a base bar is pushed before it, or the row would not see it.
+// A bar is pushed when it has closed. A longer bar, or one of a context symbol, that
+// closes at the same instant as a base bar is pushed before it, or the row would not see it.
 type Live struct {
 	base   market.Timeframe
 	feeds  []*feed
@@ -22,16 +22,16 @@ type Live struct {
 	closed int64 // when the last base bar closed
 }
 
-// feed is one timeframe: its indicators, and values that are not visible yet
+// feed is one series: its indicators, and values that are not visible yet
 // because their bar closes after the base bar that comes next.
 type feed struct {
-	timeframe market.Timeframe
-	sources   []liveSource
-	width     int
-	last      int64 // opening of the last bar
-	waiting   []pending
-	age       market.Age // of what is shown; the base's own bars are never old
-	base      bool
+	series  strategy.Series
+	sources []liveSource
+	width   int
+	last    int64 // opening of the last bar
+	waiting []pending
+	age     market.Age // of what is shown; the base's own bars are never old
+	base    bool
 }
 
 type liveSource struct {
@@ -53,9 +53,10 @@ func NewLive(s *strategy.Strategy) *Live {
 	for i := range l.cols {
 		l.row[i] = float32(math.NaN())
 	}
-	for _, tf := range s.Data.Timeframes {
-		f := &feed{timeframe: tf, last: math.MinInt64, age: market.NewAge(s.Data.Base, tf), base: tf == s.Data.Base}
-		for _, src := range p.sources[tf] {
+	for _, from := range p.series {
+		f := &feed{series: from, last: math.MinInt64, age: market.NewAge(s.Data.Base, from.Timeframe)}
+		f.base = from == strategy.Series{Timeframe: s.Data.Base}
+		for _, src := range p.sources[from] {
 			f.sources = append(f.sources, liveSource{src.indicator.Stream(), make([]float64, len(src.indicator.Outputs())), src.columns})
 			f.width += len(src.columns)
 		}
@@ -64,33 +65,49 @@ func NewLive(s *strategy.Strategy) *Live {
 	return l
 }
 
-// Push takes the next bar of a timeframe. For a base bar it returns the row of
-// features, padded as in a Matrix and valid until the next Push, and whether
-// every feature has a value; for a longer bar, nothing. It refuses bars out of
-// order and bars that come too late to be seen.
+// Push takes the next bar of a timeframe of the symbol. For a base bar it returns
+// the row of features, padded as in a Matrix and valid until the next Push, and
+// whether every feature has a value; for a longer bar, nothing. It refuses bars out
+// of order and bars that come too late to be seen.
 func (l *Live) Push(tf market.Timeframe, bar market.Bar) (row []float32, defined bool, err error) {
-	k := slices.IndexFunc(l.feeds, func(f *feed) bool { return f.timeframe == tf })
-	if k < 0 {
-		return nil, false, fmt.Errorf("the strategy does not use %s bars", tf)
+	f, err := l.push(strategy.Series{Timeframe: tf}, bar)
+	if err != nil || !f.base {
+		return nil, false, err
 	}
-	f := l.feeds[k]
 	end := tf.End(bar.Time)
-	switch {
-	case bar.Time <= f.last:
-		return nil, false, fmt.Errorf("the %s bar of %d comes after that of %d", tf, bar.Time, f.last)
-	case tf != l.base && end <= l.closed:
-		return nil, false, fmt.Errorf("the %s bar of %d comes after a %s bar that should have seen it", tf, bar.Time, l.base)
-	}
-	f.last = bar.Time
-	f.push(bar, end)
-	if tf != l.base {
-		return nil, false, nil
-	}
 	l.closed = end
 	for _, f := range l.feeds {
 		f.show(l.row, end)
 	}
 	return l.row, l.defined(), nil
+}
+
+// PushContext takes the next bar of a context symbol.
+func (l *Live) PushContext(from strategy.Series, bar market.Bar) error {
+	_, err := l.push(from, bar)
+	return err
+}
+
+func (l *Live) push(from strategy.Series, bar market.Bar) (*feed, error) {
+	k := slices.IndexFunc(l.feeds, func(f *feed) bool { return f.series == from })
+	tf, of := from.Timeframe, ""
+	if from.Symbol != "" {
+		of = " of " + from.Symbol
+	}
+	if k < 0 {
+		return nil, fmt.Errorf("the strategy does not use %s bars%s", tf, of)
+	}
+	f := l.feeds[k]
+	end := tf.End(bar.Time)
+	switch {
+	case bar.Time <= f.last:
+		return nil, fmt.Errorf("the %s bar%s of %d comes after that of %d", tf, of, bar.Time, f.last)
+	case !f.base && end <= l.closed:
+		return nil, fmt.Errorf("the %s bar%s of %d comes after a %s bar that should have seen it", tf, of, bar.Time, l.base)
+	}
+	f.last = bar.Time
+	f.push(bar, end)
+	return f, nil
 }
 
 func (f *feed) push(bar market.Bar, end int64) {

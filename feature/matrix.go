@@ -39,15 +39,17 @@ func (m *Matrix) Row(i int) []float32 { return m.X[i*m.Stride:][:m.Cols:m.Cols] 
 // value: only then may a network be asked.
 func (m *Matrix) Usable(i, window int) bool { return int(m.run[i]) >= window }
 
-// Build computes the features of one symbol. data holds its bars, one series
-// for each timeframe of the strategy, in any order.
+// Build computes the features of one symbol. data holds its bars first, one series
+// for each timeframe of the strategy, and those of the context symbols that the
+// strategy reads, in any order.
 func Build(s *strategy.Strategy, data []*market.Bars) (*Matrix, error) {
 	series, err := sortOut(s, data)
 	if err != nil {
 		return nil, err
 	}
 	p := planFor(s)
-	rows := series[s.Data.Base].Len()
+	base := series[strategy.Series{Timeframe: s.Data.Base}]
+	rows := base.Len()
 	m := &Matrix{Rows: rows, Cols: len(p.columns), Stride: (len(p.columns) + 15) / 16 * 16}
 	for _, c := range p.columns {
 		m.Names = append(m.Names, string(c.ID))
@@ -55,13 +57,13 @@ func Build(s *strategy.Strategy, data []*market.Bars) (*Matrix, error) {
 	}
 	m.X = make([]float32, rows*m.Stride)
 	var room scratch
-	for _, tf := range s.Data.Timeframes {
-		b := series[tf]
+	for _, from := range p.series {
+		b := series[from]
 		var at []int32
-		if tf != s.Data.Base {
-			at = market.Align(series[s.Data.Base], b)
+		if b != base {
+			at = market.Align(base, b)
 		}
-		for _, src := range p.sources[tf] {
+		for _, src := range p.sources[from] {
 			m.fill(src, b, at, &room)
 		}
 	}
@@ -69,23 +71,36 @@ func Build(s *strategy.Strategy, data []*market.Bars) (*Matrix, error) {
 	return m, nil
 }
 
-// sortOut finds the series of every timeframe and refuses what does not belong together.
-func sortOut(s *strategy.Strategy, data []*market.Bars) (map[market.Timeframe]*market.Bars, error) {
-	series := map[market.Timeframe]*market.Bars{}
+// sortOut finds every series that the strategy reads and refuses what does not belong together.
+func sortOut(s *strategy.Strategy, data []*market.Bars) (map[strategy.Series]*market.Bars, error) {
+	series := map[strategy.Series]*market.Bars{}
+	context := s.ContextSeries()
 	for _, b := range data {
+		is := strategy.Series{Symbol: b.Symbol, Timeframe: b.Timeframe}
 		switch {
-		case b.Symbol != data[0].Symbol:
+		case b.Symbol == data[0].Symbol:
+			is.Symbol = ""
+			if !slices.Contains(s.Data.Timeframes, b.Timeframe) {
+				return nil, fmt.Errorf("strategy %s does not use %s bars", s.Name, b.Timeframe)
+			}
+		case !slices.Contains(s.Data.Context, b.Symbol):
 			return nil, fmt.Errorf("features are of one symbol; these bars are of %s and %s", data[0].Symbol, b.Symbol)
-		case series[b.Timeframe] != nil:
-			return nil, fmt.Errorf("there are two series of %s bars of %s", b.Timeframe, b.Symbol)
-		case !slices.Contains(s.Data.Timeframes, b.Timeframe):
-			return nil, fmt.Errorf("strategy %s does not use %s bars", s.Name, b.Timeframe)
+		case !slices.Contains(context, is):
+			return nil, fmt.Errorf("strategy %s does not use %s bars of %s", s.Name, b.Timeframe, b.Symbol)
 		}
-		series[b.Timeframe] = b
+		if series[is] != nil {
+			return nil, fmt.Errorf("there are two series of %s bars of %s", b.Timeframe, b.Symbol)
+		}
+		series[is] = b
 	}
 	for _, tf := range s.Data.Timeframes {
-		if series[tf] == nil {
+		if series[strategy.Series{Timeframe: tf}] == nil {
 			return nil, fmt.Errorf("strategy %s needs %s bars, and there are none: import them or make them of shorter ones", s.Name, tf)
+		}
+	}
+	for _, c := range context {
+		if series[c] == nil {
+			return nil, fmt.Errorf("strategy %s reads %s bars of %s, and there are none: import them", s.Name, c.Timeframe, c.Symbol)
 		}
 	}
 	return series, nil

@@ -2,17 +2,17 @@ package feature
 
 import (
 	"github.com/ktrdr/ktrdr/indicator"
-	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// plan says what has to be computed: each indicator once on each timeframe, however many columns read it.
+// plan says what has to be computed: each indicator once on each series, however many columns read it.
 type plan struct {
 	columns []strategy.Column
-	sources map[market.Timeframe][]source
+	series  []strategy.Series // that are read: those of the symbol itself, which has no name here, and of context symbols
+	sources map[strategy.Series][]source
 }
 
-// source is an indicator on one timeframe with the columns that read it.
+// source is an indicator on one series with the columns that read it.
 type source struct {
 	id        int // index in the strategy
 	indicator indicator.Indicator
@@ -27,10 +27,15 @@ type column struct {
 }
 
 func planFor(s *strategy.Strategy) plan {
-	p := plan{columns: s.Columns(), sources: map[market.Timeframe][]source{}}
+	p := plan{columns: s.Columns(), sources: map[strategy.Series][]source{}}
+	for _, tf := range s.Data.Timeframes {
+		p.series = append(p.series, strategy.Series{Timeframe: tf})
+	}
+	p.series = append(p.series, s.ContextSeries()...)
 	made := make([]indicator.Indicator, len(s.Indicators))
 	for k, c := range p.columns {
-		list := p.sources[c.Timeframe]
+		from := strategy.Series{Symbol: c.Symbol, Timeframe: c.Timeframe}
+		list := p.sources[from]
 		i := 0
 		for i < len(list) && list[i].id != c.Ref.Indicator {
 			i++
@@ -42,7 +47,7 @@ func planFor(s *strategy.Strategy) plan {
 			list = append(list, source{id: c.Ref.Indicator, indicator: made[c.Ref.Indicator]})
 		}
 		list[i].columns = append(list[i].columns, column{k, c.Ref.Output, c.Member})
-		p.sources[c.Timeframe] = list
+		p.sources[from] = list
 	}
 	return p
 }

@@ -35,6 +35,43 @@ func Agree(bars []*market.Bars, base market.Timeframe, span strategy.Span) (told
 	return told, errors.Join(errs...)
 }
 
+// MismatchContext says what is wrong with the bars of a context symbol beside those
+// of the symbol that is traded; "" when nothing is. Prices are not compared: it is
+// another market.
+func MismatchContext(base, other *market.Bars, span strategy.Span) (message string, refused bool) {
+	c := market.Cover(base, other, instant(span.Start), instant(span.End))
+	switch {
+	case c.Share() > bareShare:
+		return fmt.Sprintf("%s: %.0f %% of %d bars of %s have no %s bar of the context symbol %s that is up to date: the bars of %s reach %s, "+
+			"those of %s %s; choose dates that both have, or import %s bars of %s of the same time",
+			base.Symbol, 100*c.Share(), c.Rows, base.Timeframe, other.Timeframe, other.Symbol, base.Symbol, reach(base), other.Symbol, reach(other),
+			other.Timeframe, other.Symbol), true
+	case c.Bare > 0:
+		return fmt.Sprintf("%s: %d of %d bars of %s have no %s bar of the context symbol %s that is up to date and are left out: "+
+			"the bars of %s reach %s", base.Symbol, c.Bare, c.Rows, base.Timeframe, other.Timeframe, other.Symbol, other.Symbol, reach(other)), false
+	}
+	return "", false
+}
+
+// AgreeContext is Agree for the bars of context symbols.
+func AgreeContext(bars, context []*market.Bars, base market.Timeframe, span strategy.Span) (told []string, err error) {
+	var errs []error
+	for _, b := range bars {
+		for _, other := range context {
+			if b.Timeframe != base {
+				continue
+			}
+			switch message, refused := MismatchContext(b, other, span); {
+			case refused:
+				errs = append(errs, errors.New(message))
+			case message != "":
+				told = append(told, message)
+			}
+		}
+	}
+	return told, errors.Join(errs...)
+}
+
 // Mismatch says what is wrong with longer bars beside those of the base; "" when
 // nothing is. Bars of another time leave rows without inputs, and bars of another
 // market leave them with inputs that mean nothing: both are refused.

@@ -24,6 +24,10 @@ type fakeResearch struct {
 	leaders func(report.LeaderboardQuery) (report.Leaderboard, error)
 }
 
+func (f *fakeResearch) Ladder(context.Context, ktrdr.Operation) (*research.Ladder, error) {
+	return nil, nil
+}
+
 func (f *fakeResearch) Start(_ context.Context, r research.Request, key ktrdr.IdempotencyKey) (research.Triggered, error) {
 	return f.start(r, key)
 }

@@ -93,7 +93,7 @@ func (s *Server) opened(ctx context.Context, op ktrdr.Operation) (bool, error) {
 	var spec struct {
 		Opens json.RawMessage `json:"opens"`
 	}
-	if s.types[op.Type].Look || json.Unmarshal(op.Spec, &spec) == nil && len(spec.Opens) > 0 {
+	if t := s.types[op.Type]; t.Look || t.Sealed || json.Unmarshal(op.Spec, &spec) == nil && len(spec.Opens) > 0 {
 		return true, nil
 	}
 	return s.looked(ctx, op.ID)
@@ -146,6 +146,9 @@ func (s *Server) seal(c *call, out any) error {
 			}
 		}
 	case *research.ExperimentRow:
+		if v.Steps != nil {
+			v.Steps.Seal()
+		}
 		return s.sealTrial(ctx, v.Trial)
 	case *[]jobs.TrainedModel:
 		return s.sealModels(ctx, *v)
@@ -168,6 +171,9 @@ func (s *Server) sealOperation(ctx context.Context, op *ktrdr.Operation) error {
 		return err
 	}
 	op.Progress.Context, op.State = nil, nil
+	if s.types[op.Type].Sealed {
+		op.Spec = nil // it holds what an earlier step found
+	}
 	if len(op.Result) > 0 {
 		op.Result, err = s.sealedResult(ctx, op.ID)
 	}
@@ -190,15 +196,18 @@ func (s *Server) sealedResult(ctx context.Context, id ktrdr.OperationID) (json.R
 // person allowed that.
 func (s *Server) sealResults(c *call, r *api.Results) error {
 	ctx := c.Context()
-	if c.assistant == api.AssistantOpens {
+	op, err := s.engine.Operation(ctx, r.Operation)
+	if err != nil {
+		return err
+	}
+	if r.Ladder != nil {
+		r.Ladder.Seal()
+	}
+	if c.assistant == api.AssistantOpens && !s.types[op.Type].Sealed {
 		return s.countReading(ctx, r.Looks)
 	}
 	for i := range r.Looks {
 		sealLook(&r.Looks[i])
-	}
-	op, err := s.engine.Operation(ctx, r.Operation)
-	if err != nil {
-		return err
 	}
 	opened, err := s.opened(ctx, op)
 	if err != nil || !opened {
@@ -240,7 +249,7 @@ func sealLook(l *ktrdr.Look) { l.P, l.Result, l.Hash = nil, nil, ktrdr.Hash{} }
 
 func sealLeaders(rows []report.Leader) {
 	for i := range rows {
-		rows[i].Holdout = nil
+		rows[i].Holdout, rows[i].Since = nil, nil
 	}
 }
 

@@ -29,9 +29,10 @@ func (s *Server) checkData(ctx context.Context, in any) error {
 	case api.SeriesRequest:
 		return s.desk.FixHoldouts(ctx, r.Symbol)
 	case jobs.DataLoadRequest:
-		if r.NewMarket || r.SameMarketAs != "" || r.Divide != 0 || r.Zone != "" {
-			return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not send new_market, same_market_as, divide or zone: they decide the "+
-				"market of the prices and when they were, and so the holdout; a person can do it with `ktrdr data import`")
+		if r.NewMarket || r.SameMarketAs != "" || r.Divide != 0 || r.Zone != "" || r.Dates != "" || r.Decimal != "" || r.Adjusted {
+			return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not send new_market, same_market_as, divide, zone, dates, decimal "+
+				"or adjusted: "+
+				"they decide the market of the prices and when they were, and so the holdout; a person can do it with `ktrdr data import`")
 		}
 		if r.DryRun {
 			return nil // it adds no bars

@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/report"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // Blobs, files, checkpoints and events tell what was read and written, and tokens,
@@ -94,7 +95,10 @@ func TestSeal_LeavesTheAdjustedPAndNoFigure(t *testing.T) {
 	hidden := &report.ComparedLook{
 		P: f, Adjusted: adjusted, Sharpe: f, StandardError: f, Needed: f, Return: f, BuyAndHold: f, Returns: []jobs.Point{{Value: figure}},
 	}
-	leaders := []report.Leader{{Trial: ktrdr.Trial{Adjusted: adjusted}, Holdout: &report.Holdout{Sharpe: f, Low: f, High: f, Shrunk: f}}}
+	leaders := []report.Leader{{
+		Trial: ktrdr.Trial{Adjusted: adjusted}, Holdout: &report.Holdout{Sharpe: f, Low: f, High: f, Shrunk: f},
+		Since: &ktrdr.ClaimLife{E: figure},
+	}}
 	trial := ktrdr.Trial{
 		Type: ktrdr.Backtesting, Adjusted: adjusted, TrialFigures: ktrdr.TrialFigures{Sharpe: f, NetReturn: f, MaxDrawdown: f},
 	}
@@ -128,10 +132,15 @@ func TestSeal_LeavesTheAdjustedPAndNoFigure(t *testing.T) {
 // What a person allows an assistant to read of a confirmation is a look of its own.
 func TestAssistant_ThatReadsAHoldoutIsCountedAsALook(t *testing.T) {
 	var reserved []ktrdr.NewLook
-	engine := &fakeEngine{reserve: func(l ktrdr.NewLook) (ktrdr.Look, error) {
-		reserved = append(reserved, l)
-		return ktrdr.Look{}, nil
-	}}
+	engine := &fakeEngine{
+		operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {
+			return ktrdr.Operation{ID: id, Type: ktrdr.AgentResearch}, nil
+		},
+		reserve: func(l ktrdr.NewLook) (ktrdr.Look, error) {
+			reserved = append(reserved, l)
+			return ktrdr.Look{}, nil
+		},
+	}
 	s := serve(t, engine).server
 	c := &call{Request: mustRequest(t), assistant: api.AssistantOpens}
 	looks := []ktrdr.Look{
@@ -168,4 +177,41 @@ func mustRequest(t *testing.T) *http.Request {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// What the bars after a claim have shown is told to no assistant, also not to one that a person
+// allowed to open holdouts.
+func TestAssistant_IsToldNothingOfWhatCameAfterAClaim(t *testing.T) {
+	text := json.RawMessage(`{"e_value":0.123456789}`)
+	step := func() *ktrdr.Operation {
+		return &ktrdr.Operation{ID: "op_claim_step_1", Type: ktrdr.ClaimStep, Spec: text, Result: text, Progress: ktrdr.Progress{Context: text}}
+	}
+	s := serve(t, &fakeEngine{
+		operation: func(ktrdr.OperationID) (ktrdr.Operation, error) { return *step(), nil },
+		lookOf: func(ktrdr.OperationID) (ktrdr.Look, error) {
+			return ktrdr.Look{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no look")
+		},
+	}).server
+	for _, as := range api.Assistants {
+		c := &call{Request: mustRequest(t), assistant: as}
+		for name, answer := range map[string]any{
+			"operation": step(), "results": &api.Results{Operation: "op_claim_step_1", Results: text},
+			"ladder": &api.Results{Operation: "op_claim_step_1", Ladder: &research.Ladder{Rung: "living", Rungs: []research.LadderRung{
+				{Rung: "living", Reached: true, EValue: new(figure)},
+			}}},
+			"memory": &research.ExperimentRow{Steps: &research.Ladder{Rung: "living", Rungs: []research.LadderRung{
+				{Rung: "living", Reached: true, EValue: new(figure)},
+			}}},
+		} {
+			if err := s.seal(c, answer); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if out, err := json.Marshal(answer); err != nil || strings.Contains(string(out), "0.123456") {
+				t.Errorf("%s, %s shows what came after a claim: %s %v", as, name, out, err)
+			}
+		}
+		if api.LivingClaims.AdmitsAssistants() {
+			t.Error("an assistant may list the claims")
+		}
+	}
 }

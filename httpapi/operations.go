@@ -184,6 +184,16 @@ func (s *Server) file(c *call, in api.FileRequest) error {
 	return nil
 }
 
+func (s *Server) claimBundle(c *call, in api.ClaimRequest) error {
+	b, err := s.research.ClaimBundle(c.Context(), in.ID, in.Bars)
+	if err != nil {
+		return err
+	}
+	c.Header().Set("Content-Type", api.ContentBytes)
+	http.ServeContent(c, c.Request, "", time.Time{}, bytes.NewReader(b))
+	return nil
+}
+
 func (s *Server) pin(c *call, in api.ByID) (api.PinReply, error) { return s.setPinned(c, in.ID, true) }
 
 func (s *Server) unpin(c *call, in api.ByID) (api.PinReply, error) {

@@ -167,6 +167,9 @@ type Research interface {
 	// Start creates a run of researches. Under a key a repeated request
 	// completes what an interrupted one began.
 	Start(ctx context.Context, r research.Request, key ktrdr.IdempotencyKey) (research.Triggered, error)
+	// ClaimBundle is the bundle of a claim, with its bars or without; CodeConflict says
+	// why there is no claim.
+	ClaimBundle(ctx context.Context, id ktrdr.OperationID, bars bool) ([]byte, error)
 	// WaitingDesigns lists researches that wait for a strategy of an assistant.
 	WaitingDesigns(ctx context.Context) ([]research.WaitingDesign, error)
 	// SubmitDesign gives one of them its strategy.
@@ -177,10 +180,22 @@ type Research interface {
 	// Memory returns a page of one kind, newest first, and where the next begins.
 	Memory(ctx context.Context, q research.MemoryQuery) (research.MemoryPage, string, error)
 	Experiment(ctx context.Context, id ktrdr.OperationID) (research.ExperimentRow, error)
+	// Calibrate makes the operation of a calibration.
+	Calibrate(ctx context.Context, r research.CalibrationRequest) (jobs.Accepted, error)
+	// Calibrations lists those that completed, newest first, of a market or of all.
+	Calibrations(ctx context.Context, market string) ([]research.CalibrationRow, error)
+	// CalibrationQuote is the sentence about the newest calibration of markets.
+	CalibrationQuote(ctx context.Context, markets []ktrdr.LookMarket) (string, error)
 	Conversation(ctx context.Context, id ktrdr.OperationID) (agent.Conversation, error)
 	Leaderboard(ctx context.Context, q report.LeaderboardQuery) (report.Leaderboard, error)
 	Report(ctx context.Context, q report.Query) (report.Report, error)
 	Search(ctx context.Context, q report.Query) (report.Search, error)
+	// Panel judges the daily returns of all trials of a search.
+	Panel(ctx context.Context, q report.PanelQuery) (report.Panel, error)
+	// Ladder says where a research stands; nil before it has ended.
+	Ladder(ctx context.Context, op ktrdr.Operation) (*research.Ladder, error)
+	// Claims lists the looks that succeeded and what the bars after each have shown.
+	Claims(ctx context.Context) (research.ClaimsList, error)
 	// Compare puts researches side by side.
 	Compare(ctx context.Context, ids []string) (report.Compared, error)
 }

@@ -64,11 +64,12 @@ func (s *Server) leaderboard(c *call, q report.LeaderboardQuery) (b report.Leade
 // filled makes an empty list [] on the wire, where it is a part of the data.
 func filled[T any](list []T) []T { return append([]T{}, list...) }
 
-func (s *Server) report(c *call, in api.ReportRequest) (r report.Report, err error) {
-	q, err := s.span(c, in)
+func (s *Server) report(c *call, in api.FullReportRequest) (r report.Report, err error) {
+	q, err := s.span(c, in.ReportRequest)
 	if err != nil {
 		return r, err
 	}
+	q.Panels = in.Panels
 	r, err = s.research.Report(c.Context(), q)
 	r.Claims, r.Leaders, r.Failures = filled(r.Claims), filled(r.Leaders), filled(r.Failures)
 	return r, err
@@ -80,6 +81,14 @@ func (s *Server) search(c *call, in api.ReportRequest) (report.Search, error) {
 		return report.Search{}, err
 	}
 	return s.research.Search(c.Context(), q)
+}
+
+func (s *Server) panel(c *call, in report.PanelQuery) (report.Panel, error) {
+	out, err := s.research.Panel(c.Context(), in)
+	if ktrdr.CodeOf(err) == ktrdr.CodeInvalid { // of the query: there is no body
+		err = malformed("%w", err)
+	}
+	return out, err
 }
 
 func (s *Server) compare(c *call, in api.CompareRequest) (report.Compared, error) {

@@ -24,7 +24,10 @@ func (s *Server) results(c *call, in api.ResultsRequest) (api.Results, error) {
 		Operation: op.ID, Type: op.Type, Status: op.Status, Results: op.Result, Artifacts: downloads(op), Compacted: op.Compacted,
 		ErrorMessage: op.ErrorMessage, Error: op.Error,
 	}
-	if err := s.addLedger(c, op, &r); err != nil || len(in.Include) == 0 {
+	if err := s.addLedger(c, op, &r); err != nil {
+		return r, err
+	}
+	if r.Ladder, err = s.research.Ladder(c.Context(), op); err != nil || len(in.Include) == 0 {
 		return r, err
 	}
 	columns, err := s.desk.Columns(c.Context(), op, q)
@@ -52,17 +55,35 @@ func (s *Server) addLedger(c *call, op ktrdr.Operation, r *api.Results) error {
 	if len(page.Trials) > 0 {
 		r.Trial = &page.Trials[0]
 	}
+	if err := s.addExamination(c, r); err != nil {
+		return err
+	}
 	if s.types[op.Type].Plan != nil { // looks at what its children made
 		looks, err := s.engine.Looks(c.Context(), ktrdr.LookQuery{Research: op.ID})
 		r.Looks = looks.Looks
-		return err
+		return cmp.Or(err, s.quote(c, r))
 	}
 	look, err := s.engine.LookOf(c.Context(), op.ID)
 	if err == nil {
 		r.Looks = []ktrdr.Look{look}
+		return s.quote(c, r)
 	} else if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
 		return nil
 	}
+	return err
+}
+
+// addExamination adds what the examination of a finalist found.
+func (s *Server) addExamination(c *call, r *api.Results) error {
+	if r.Trial == nil || r.Trial.Examination == "" {
+		return nil
+	}
+	op, err := s.engine.Operation(c.Context(), r.Trial.Examination)
+	if err != nil || op.Status != ktrdr.Completed {
+		return err
+	}
+	x, err := jobs.ReadExamination(&op)
+	r.Examination = &x
 	return err
 }
 

@@ -21,6 +21,7 @@ var routes = map[string]string{
 	"POST /api/v1/operations/{id}/retry":   adminTokens,
 
 	"GET /api/v1/operations/{id}/files/{name}": readTokens,
+	"GET /api/v1/operations/{id}/claim":        readTokens,
 	"POST /api/v1/operations/{id}/pin":         adminTokens,
 	"DELETE /api/v1/operations/{id}/pin":       adminTokens,
 	"POST /api/v1/dummy/start":                 adminTokens,
@@ -47,6 +48,8 @@ var routes = map[string]string{
 	"GET /api/v1/data/{symbol}/{timeframe}/bars":  readTokens,
 
 	"POST /api/v1/agent/trigger":           adminTokens,
+	"POST /api/v1/calibrations/start":      adminTokens,
+	"GET /api/v1/calibrations":             readTokens,
 	"POST /api/v1/breakers/{name}/force":   adminTokens,
 	"POST /api/v1/breakers/{name}/reset":   adminTokens,
 	"GET /api/v1/agent/status":             readTokens,
@@ -65,6 +68,7 @@ var routes = map[string]string{
 	"GET /api/v1/leaderboard":              readTokens,
 	"GET /api/v1/report":                   readTokens,
 	"GET /api/v1/report/search":            readTokens,
+	"GET /api/v1/report/panel":             readTokens,
 	"GET /api/v1/compare":                  readTokens,
 
 	"GET /api/v1/runs":             readTokens,
@@ -72,6 +76,7 @@ var routes = map[string]string{
 	"GET /api/v1/runs/{id}/events": readTokens,
 	"DELETE /api/v1/runs/{id}":     adminTokens,
 	"GET /api/v1/looks":            readTokens,
+	"GET /api/v1/claims":           readTokens,
 
 	"GET /api/v1/checkpoints":              readTokens,
 	"GET /api/v1/checkpoints/stats":        readTokens,

@@ -8,6 +8,7 @@ import (
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/llm"
+	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -25,6 +26,7 @@ func table() []row {
 		on(api.Resume, (*Server).resume),
 		on(api.Retry, (*Server).retry),
 		raw(api.File, (*Server).file),
+		raw(api.ClaimBundle, (*Server).claimBundle),
 		on(api.Pin, (*Server).pin),
 		on(api.Unpin, (*Server).unpin),
 		raw(api.OperationEvents, (*Server).operationEvents),
@@ -58,6 +60,10 @@ func table() []row {
 		on(api.RenameSeries, (*Server).renameSeries),
 
 		on(api.Trigger, (*Server).trigger),
+		on(api.StartCalibration, (*Server).startCalibration),
+		on(api.Calibrations, func(s *Server, c *call, in api.CalibrationsRequest) ([]research.CalibrationRow, error) {
+			return s.research.Calibrations(c.Context(), in.Market)
+		}),
 		on(api.ResearchStatus, (*Server).researchStatus),
 		on(api.CancelResearch, (*Server).cancelResearch),
 		ask(api.Budget, toResearch, Research.Budget),
@@ -70,12 +76,14 @@ func table() []row {
 		on(api.Leaderboard, (*Server).leaderboard),
 		on(api.Report, (*Server).report),
 		on(api.Search, (*Server).search),
+		on(api.Panel, (*Server).panel),
 		on(api.Compare, (*Server).compare),
 		on(api.Runs, (*Server).runs),
 		on(api.Run, (*Server).run),
 		on(api.CancelRun, (*Server).cancelRun),
 		raw(api.RunEvents, (*Server).runEvents),
 		on(api.Looks, (*Server).looks),
+		ask(api.LivingClaims, toResearch, Research.Claims),
 
 		on(api.ListCheckpoints, (*Server).listCheckpoints),
 		ask(api.CheckpointStats, toEngine, Engine.CheckpointStats),

@@ -58,7 +58,10 @@ type DataLoadRequest struct {
 	Name      string  `json:"name,omitempty"`                  // of the file that the blob holds, for people; it may tell symbol and timeframe
 	Symbol    string  `json:"symbol,omitempty"`                // empty means the one in the name of the file
 	Timeframe string  `json:"timeframe,omitempty"`             // empty means the one in the name, or that the times show
-	Zone      string  `json:"zone,omitempty"`                  // of times that carry none; empty means UTC
+	Zone      string  `json:"zone,omitempty"`                  // of times that carry none; empty means that of the format, else UTC
+	Dates     string  `json:"dates,omitempty"`                 // day-first or month-first; empty means what the dates show
+	Decimal   string  `json:"decimal,omitempty"`               // comma or point; empty means what the numbers show
+	Adjusted  bool    `json:"adjusted,omitempty"`              // scale the prices to the adjusted close
 	Divide    float64 `json:"divide,omitempty" zero:"refused"` // prices are in points: how many make one unit
 	Normalise bool    `json:"normalise,omitempty"`             // mend what is wrong instead of refusing it
 	Mode      string  `json:"mode,omitempty"`                  // replace or append, where the series exists; empty means that it is refused

@@ -3,6 +3,7 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -21,11 +22,34 @@ type Bars struct {
 	// MadeUp says that bars of the series were made up; nil: not known. It changes
 	// no figure, and so no hash.
 	MadeUp *bool `json:"made_up,omitempty"`
+	// Context says that indicators read the series and that it is not traded.
+	Context bool `json:"context,omitempty"`
+}
+
+// Context marks bars as those of context symbols.
+func Context(bars []Bars) []Bars {
+	marked := slices.Clone(bars)
+	for i := range marked {
+		marked[i].Context = true
+	}
+	return marked
+}
+
+// TradedBars are the bars that are not of a context symbol.
+func TradedBars(bars []Bars) []Bars {
+	return slices.DeleteFunc(slices.Clone(bars), func(b Bars) bool { return b.Context })
 }
 
 // AnyMadeUp says whether one of the series is made up; nil: not known.
 func AnyMadeUp(bars []Bars) *bool {
 	return ktrdr.AnyMadeUp(text.Map(bars, func(b Bars) *bool { return b.MadeUp })...)
+}
+
+// TrialBars name the bars in the ledger.
+func TrialBars(bars []Bars) []ktrdr.TrialBars {
+	return text.Map(bars, func(b Bars) ktrdr.TrialBars {
+		return ktrdr.TrialBars{Symbol: b.Symbol, Timeframe: string(b.Timeframe), Hash: b.Hash}
+	})
 }
 
 // TrainingSpec is all that a training needs.
@@ -77,7 +101,10 @@ type LoadSpec struct {
 	Source    ktrdr.Artifact   `json:"source"`
 	Symbol    string           `json:"symbol"`
 	Timeframe market.Timeframe `json:"timeframe,omitempty"` // empty means the one that the times show
-	Zone      string           `json:"zone,omitempty"`      // of times that carry none; empty means UTC
+	Zone      string           `json:"zone,omitempty"`      // of times that carry none; empty means that of the format, else UTC
+	Dates     market.DateOrder `json:"dates,omitempty"`     // of day and month; empty means what the dates show
+	Decimal   string           `json:"decimal,omitempty"`   // comma or point; empty means what the numbers show
+	Adjusted  bool             `json:"adjusted,omitempty"`  // prices are scaled to the adjusted close
 	Divide    float64          `json:"divide,omitempty"`    // prices are in points: how many make one unit
 	Normalise bool             `json:"normalise,omitempty"` // mend what is wrong instead of refusing it
 	Mode      ImportMode       `json:"mode,omitempty"`      // what to do where the series exists
@@ -122,7 +149,10 @@ func (s LoadSpec) CheckFormat() error {
 	if zone != nil {
 		zone = fmt.Errorf("zone %q is no time zone: give one like Europe/Athens or UTC", s.Zone)
 	}
+	_, dates := market.ParseDateOrder(string(s.Dates))
+	_, decimal := market.ParseDecimal(s.Decimal)
 	return errors.Join(
+		dates, decimal,
 		require(s.Symbol != "", "symbol is empty"),
 		require(s.Divide >= 0, "divide is %v; it must be positive", s.Divide),
 		zone,

@@ -156,6 +156,20 @@ func (l *Lab) eachPage(look func(path string, text []byte)) error {
 				return err
 			}
 			look(path, text)
+		case strings.HasSuffix(path, "/report/panel"): // of a run
+			for run := range runs {
+				if err := l.pages(path+"?run="+run, look); err != nil {
+					return err
+				}
+			}
+		case strings.HasSuffix(path, "/claim"): // it refuses what is no claim
+			for _, op := range ops {
+				_, text, err := l.page(strings.ReplaceAll(path, "{id}", string(op)))
+				if err != nil {
+					return err
+				}
+				look(path, text)
+			}
 		case strings.Contains(path, "/runs/{id}"):
 			for run := range runs {
 				if err := l.pages(strings.ReplaceAll(path, "{id}", run), look); err != nil {

@@ -111,6 +111,16 @@ func (l *Lab) RunEnds(id string) (run ktrdr.Run) {
 	return run
 }
 
+// Claims lists the claims of the lab.
+func (l *Lab) Claims() []research.ClaimRow {
+	l.t.Helper()
+	status, out, err := call[research.ClaimsList](l, http.MethodGet, "/api/v1/claims", nil)
+	if err != nil || status != http.StatusOK {
+		l.t.Fatalf("claims: %d %+v %v", status, out.Error, err)
+	}
+	return out.Data.Claims
+}
+
 // Look is what a look of a run came to: no id, no time.
 type Look struct {
 	Generation, Number int

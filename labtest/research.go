@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // This file is the lab's side of trainings and backtests.
@@ -78,6 +79,16 @@ func (l *Lab) Researcher(env ...string) *Process {
 	l.workers++
 	return l.start(env, "worker", "--types", "training,backtesting", "--checkpoint-interval", "20ms",
 		"--data", l.WorkerDir(l.workers))
+}
+
+// Calibrate starts a calibration.
+func (l *Lab) Calibrate(r research.CalibrationRequest) ktrdr.OperationID {
+	l.t.Helper()
+	status, out, err := call[api.Started](l, http.MethodPost, "/api/v1/calibrations/start", r)
+	if err != nil || status != http.StatusAccepted {
+		l.t.Fatalf("calibration: %d %+v %v", status, out.Error, err)
+	}
+	return out.Data.Operation
 }
 
 // ResultHash waits for an operation to complete and returns the hash of

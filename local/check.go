@@ -86,9 +86,13 @@ func (r Checked) Print(w io.Writer, p term.Palette, verbose bool) {
 // printedFindings is how many findings of a file are printed without -v.
 const printedFindings = 20
 
-// PrintFindings tells what a file showed: gaps as figures, everything else
-// finding by finding. verbose prints all that the report kept, gaps included.
+// PrintFindings tells what was recognised of a file and what it showed: gaps as
+// figures, everything else finding by finding. verbose prints all that the report
+// kept, gaps included.
 func PrintFindings(w io.Writer, r *market.DataReport, verbose bool) {
+	if r.Recognised != nil {
+		fmt.Fprintln(w, "  recognised: "+term.Plain(r.Recognised.String()))
+	}
 	wrong := 0
 	for _, f := range r.Findings {
 		gap := f.Rule == market.Missing

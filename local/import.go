@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -28,6 +29,42 @@ func PriceFile(name string) backend.UserFile {
 type Target struct {
 	File string
 	Name
+}
+
+// mostFiles is how many files one import reads.
+const mostFiles = 10_000
+
+// priceNames are the endings of files that an import of a folder reads.
+var priceNames = regexp.MustCompile(`(?i)\.(csv|txt|tsv|parquet|pq|zip)(\.(gz|zst))?$`)
+
+// Files puts the price files of a folder in place of the folder, in the order of
+// their names. Folders in it are not read.
+func Files(names []string) ([]string, error) {
+	var files []string
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil || !info.IsDir() {
+			files = append(files, name)
+			continue
+		}
+		entries, err := os.ReadDir(name)
+		if err != nil {
+			return nil, err
+		}
+		before := len(files)
+		for _, e := range entries {
+			if e.Type().IsRegular() && priceNames.MatchString(e.Name()) {
+				files = append(files, filepath.Join(name, e.Name()))
+			}
+		}
+		if len(files) == before {
+			return nil, invalid("%s is a directory and no price file is in it: no name there ends in .csv, .txt, .tsv, .parquet or .zip", name)
+		}
+	}
+	if len(files) > mostFiles {
+		return nil, invalid("these are %d files; import at most %d at once", len(files), mostFiles)
+	}
+	return files, nil
 }
 
 // Targets says what each file is imported as: what given says, else what the name

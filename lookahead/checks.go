@@ -80,7 +80,10 @@ const fewTrades = 20
 // that hardly trades is made to: whenever its first answer rises or falls.
 func (c *timeChecker) fills(ctx context.Context) (Checked, error) {
 	const name = "fills"
-	r := &fillRun{strategy: c.strategy, symbol: c.data[0].Symbol, predict: c.predictor(ctx), early: c.plant == sameBarFill}
+	r := &fillRun{
+		strategy: c.strategy, symbol: c.data[0].Symbol, context: c.data[0].Context, predict: c.predictor(ctx),
+		early: c.plant == sameBarFill,
+	}
 	bars := frameOf(c.data[0], c.strategy.Data.Base)
 	own, err := r.run(bars)
 	if err != nil {
@@ -105,6 +108,7 @@ func (c *timeChecker) fills(ctx context.Context) (Checked, error) {
 type fillRun struct {
 	strategy *strategy.Strategy
 	symbol   string
+	context  []*market.Bars
 	predict  train.Predictor
 	restless bool // trade whenever an answer changes
 	early    bool // fill an order in the bar whose close decided it
@@ -112,7 +116,7 @@ type fillRun struct {
 
 func (r *fillRun) run(base *market.Bars) (*backtest.Result, error) {
 	s := r.strategy
-	data := train.Series{Symbol: r.symbol, Bars: []*market.Bars{base}}
+	data := train.Series{Symbol: r.symbol, Bars: []*market.Bars{base}, Context: r.context}
 	for _, tf := range s.Data.Timeframes {
 		if tf == s.Data.Base {
 			continue

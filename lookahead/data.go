@@ -27,6 +27,20 @@ func Synthetic(s *strategy.Strategy, bars int, seed uint64) ([]train.Series, err
 		}
 		list = append(list, one)
 	}
+	var context []*market.Bars
+	for i, c := range s.ContextSeries() {
+		base := market.Synth(market.SynthConfig{
+			Symbol: c.Symbol, Timeframe: s.Data.Base, Bars: bars, Seed: seed + uint64(len(list)+i), Edge: 0.2,
+		})
+		b, err := market.Resample(base, c.Timeframe)
+		if err != nil {
+			return nil, fmt.Errorf("synthetic market: %w", err)
+		}
+		context = append(context, b)
+	}
+	for i := range list {
+		list[i].Context = context
+	}
 	return list, nil
 }
 
@@ -55,6 +69,17 @@ func FromLibrary(
 			b = during(b, base)
 		}
 		one.Bars = append(one.Bars, b)
+	}
+	for _, c := range s.ContextSeries() {
+		b, err := longerBars(ctx, l, local.Name(c), of)
+		if err != nil {
+			return one, err
+		}
+		if b = during(b, base); b.Len() == 0 {
+			return one, fmt.Errorf("the bars of %s and the %s bars of the context symbol %s are of different times: import bars of the same time",
+				symbol, c.Timeframe, c.Symbol)
+		}
+		one.Context = append(one.Context, b)
 	}
 	return one, nil
 }

@@ -92,7 +92,7 @@ func label(ds *train.Dataset, row int, move float64) {
 // centred smooths closes by a window that reaches two bars into the future, highs and lows following.
 func centred(d train.Series) train.Series {
 	const reach = 2
-	out := train.Series{Symbol: d.Symbol}
+	out := train.Series{Symbol: d.Symbol, Context: d.Context}
 	for _, b := range d.Bars {
 		c := *b
 		c.High, c.Low, c.Close = slices.Clone(b.High), slices.Clone(b.Low), make([]float64, b.Len())

@@ -39,6 +39,7 @@ func Check(b *Bars, source string) (DataReport, error) {
 // settle makes a series of rows, or says what is wrong with them. rep holds what reading them found.
 func (r *rows) settle(opt ImportOptions, rep DataReport) (*Bars, DataReport, error) {
 	r.divided(opt.Divide)
+	r.turn(&rep)
 	r.inspect(&rep)
 	r.sort(&rep)
 	err := r.frame(opt, &rep)
@@ -62,6 +63,28 @@ func (r *rows) settle(opt ImportOptions, rep DataReport) (*Bars, DataReport, err
 // What prices and volumes lie between. Beyond it their squares and products
 // are no longer numbers, and indicators of them nothing.
 const leastPrice, most = 1e-30, 1e30
+
+// turn puts the oldest row first in a file that has the newest first.
+func (r *rows) turn(rep *DataReport) {
+	n := r.Len()
+	if n < 3 || r.Time[0] <= r.Time[n-1] {
+		return
+	}
+	for i := 1; i < n; i++ {
+		if r.Time[i] >= r.Time[i-1] {
+			return
+		}
+	}
+	r.own()
+	slices.Reverse(r.Time)
+	slices.Reverse(r.line)
+	for _, c := range r.columns() {
+		slices.Reverse(*c)
+	}
+	if rep.Recognised != nil {
+		rep.Recognised.note("newest row first: turned round")
+	}
+}
 
 // inspect looks at each row by itself, mends what Normalise mends and drops what cannot be mended.
 func (r *rows) inspect(rep *DataReport) {

@@ -56,11 +56,20 @@ never,7,7,7,7,7
 }
 
 func TestNormalise_KeepsInstantsOfSeveralZones(t *testing.T) {
-	text := "date,open,high,low,close\n2020-03-05 00:00:00-05:00,1,1,1,1\n2020-03-06 00:00:00-05:00,1,1,1,1\n" +
-		"2020-03-09 00:00:00-04:00,1,1,1,1\n2020-03-10 00:00:00-04:00,1,1,1,1\n"
+	text := "date,open,high,low,close\n2020-03-05 00:00:00-05:00,1,1,1,1\n2020-03-05 01:00:00-05:00,1,1,1,1\n" +
+		"2020-03-05 04:00:00-03:00,1,1,1,1\n2020-03-05 05:00:00-03:00,1,1,1,1\n"
 	b, rep, err := ReadCSV(strings.NewReader(text), ImportOptions{Mode: Normalise})
-	if err != nil || b.Len() != 4 || b.Timeframe != D1 || rep.Counts[MixedZone] != 2 {
+	if err != nil || b.Len() != 4 || b.Timeframe != H1 || rep.Counts[MixedZone] != 2 {
 		t.Errorf("%v, %+v", err, rep)
+	}
+}
+
+func TestReadCSV_ReadsOffsetsOfDaylightSavingTime(t *testing.T) {
+	text := "Datetime,open,high,low,close\n2020-03-06 09:00:00-05:00,1,1,1,1\n2020-03-06 10:00:00-05:00,1,1,1,1\n" +
+		"2020-03-09 09:00:00-04:00,1,1,1,1\n2020-03-09 10:00:00-04:00,1,1,1,1\n"
+	b, rep, err := ReadCSV(strings.NewReader(text), ImportOptions{})
+	if err != nil || rep.Wrong() != 0 || clock(b.Time[0])+clock(b.Time[2]) != "2020-03-06 14:00:002020-03-09 13:00:00" {
+		t.Errorf("%v, %+v, %+v", err, b, rep)
 	}
 }
 

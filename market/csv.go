@@ -6,20 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
-
-	"github.com/klauspost/compress/gzip" // undoes it in half the time of the standard library's
 )
 
-// ReadCSV reads bars from text, plain or gzipped. Columns may be separated by
-// comma, semicolon or tab, be quoted, and stand under a header in the usual
-// names (timestamp, date, datetime, time, or date and time; open, high, low,
-// close; volume, tick_volume, vol; MetaTrader's <DATE> <TIME> <OPEN>…) or
-// without one as time, open, high, low, close, volume, where time may take two
-// columns. A missing volume is 0. The error is an InvalidError where rows are
-// wrong and opt.Mode is Refuse.
+// ReadCSV reads bars from text: plain, gzip or Zstandard, UTF-8 or UTF-16. Separator,
+// header, columns, decimal mark and the order of dates are recognised from the text;
+// the report says what was recognised. A table without a header has the columns time,
+// open, high, low, close, volume, where time may take two columns. A missing volume
+// is 0. The error is an InvalidError where rows are wrong and opt.Mode is Refuse.
 func ReadCSV(r io.Reader, opt ImportOptions) (*Bars, DataReport, error) {
+	zone := opt.Zone
 	opt, err := opt.withDefaults()
 	rep := DataReport{Source: opt.Source}
 	if err != nil {
@@ -30,51 +28,66 @@ func ReadCSV(r io.Reader, opt ImportOptions) (*Bars, DataReport, error) {
 		return nil, rep, fmt.Errorf("%s: %w", rep.Source, err)
 	}
 	c := csvReader{lines: lineReader{r: text, buf: make([]byte, 2*maxLine)}, opt: opt, rep: rep}
-	c.stamps.zone, c.placer = opt.Zone, placer{clock: localClock{zone: opt.Zone}, rows: &c.rows, rep: &c.rep}
-	if err := c.read(); err != nil {
+	if err = c.recognise(text, zone); err == nil {
+		err = c.read()
+	}
+	if err != nil {
 		return nil, c.rep, fmt.Errorf("%s: %w", rep.Source, err)
 	}
 	c.placer.flush(0, false)
 	c.rows.join()
+	c.conclude()
 	return c.rows.settle(opt, c.rep)
 }
 
-// plain undoes gzip, which its first two bytes give away.
-func plain(r io.Reader) (io.Reader, error) {
-	b := bufio.NewReaderSize(r, 64<<10)
-	switch head, _ := b.Peek(2); string(head) {
-	case "\x1f\x8b":
-	case "\xff\xfe", "\xfe\xff":
-		return nil, errors.New("the text is UTF-16: save it as UTF-8")
-	default:
-		return b, nil
-	}
-	z, err := gzip.NewReader(b)
-	if err != nil {
-		return nil, fmt.Errorf("gzip: %w", err)
-	}
-	return gzipped{z}, nil
-}
-
-// gzipped says of a file that ends too soon that it does: to a reader of lines it would be one that ends.
-type gzipped struct{ *gzip.Reader }
-
-func (z gzipped) Read(b []byte) (int, error) {
-	n, err := z.Reader.Read(b)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("gzip: the file was cut short: copy or download it again")
-	}
-	return n, err
-}
-
 type csvReader struct {
-	lines  lineReader
-	opt    ImportOptions
-	rep    DataReport
-	layout layout
-	stamps stampReader
-	placer placer
-	rows   rows
+	lines   lineReader
+	opt     ImportOptions
+	rep     DataReport
+	table   table
+	stamps  stampReader
+	placer  placer
+	rows    rows
+	either  []eitherRow // rows whose date has two meanings, until one decides
+	symbol  []byte      // of the first row that names one
+	changed int         // rows whose prices were adjusted
+}
+
+// recognise looks at the head of the text. zone is the one that the user gave, or nil.
+func (c *csvReader) recognise(text *bufio.Reader, zone *time.Location) error {
+	head, err := text.Peek(headBytes)
+	all := errors.Is(err, io.EOF)
+	if n := bytes.LastIndexByte(head, '\n'); n >= 0 && !all {
+		head = head[:n+1]
+	}
+	if len(bytes.TrimSpace(head)) > 0 && (all || bytes.IndexByte(head, '\n') >= 0) {
+		if c.table, err = recognise(head, c.opt); err != nil {
+			return err
+		}
+		if c.opt.Adjusted && !slices.Contains(c.table.columns, adjustedRole) {
+			return fmt.Errorf("line %d: the file has no column of adjusted closes, such as \"Adj Close\": import it without --adjusted",
+				max(c.table.skip, 1))
+		}
+	}
+	known := c.opt.Zone
+	if zone == nil && c.table.zone != "" {
+		if known, err = formatZone(c.table.zone); err != nil {
+			return err
+		}
+	}
+	c.opt.Zone = known
+	c.stamps = stampReader{zone: known, order: c.opt.Dates, anyUnit: c.table.binary}
+	c.placer = placer{clock: localClock{zone: known}, rows: &c.rows, rep: &c.rep}
+	c.rep.Recognised = c.table.recognition(zone, known, &c.opt)
+	return nil
+}
+
+// formatZone is the zone of a format. EST has no daylight saving time.
+func formatZone(name string) (*time.Location, error) {
+	if name == "EST" {
+		return time.FixedZone("EST", -5*3600), nil
+	}
+	return time.LoadLocation(name)
 }
 
 func (c *csvReader) read() error {
@@ -93,54 +106,82 @@ func (c *csvReader) read() error {
 			}
 			continue
 		}
-		if c.layout.columns == nil {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
-			if bytes.IndexByte(line, '\r') >= 0 {
-				return fmt.Errorf("line %d has carriage returns in it: save the file with lines that end as on Unix or Windows", c.lines.line)
-			}
-			header := false
-			if c.layout, header, err = layoutOf(line); err != nil {
-				return fmt.Errorf("line %d: %w", c.lines.line, err)
-			}
-			if header {
-				continue
-			}
+		if c.lines.line <= c.table.skip {
+			continue
+		}
+		if c.table.columns == nil {
+			return fmt.Errorf("line %d: there is no price in the first %d bytes: this is no price file", c.lines.line, headBytes)
 		}
 		if c.rep.Rows == c.opt.MaxRows {
 			return fmt.Errorf("line %d: there are more than %d rows; split the file and import its parts", c.lines.line, c.opt.MaxRows)
 		}
 		c.rep.Rows++
-		c.row(line)
-		if c.rows.bytes() > c.opt.MaxBytes {
+		if err := c.row(line); err != nil {
+			return err
+		}
+		if c.rows.bytes()+eitherBytes*int64(len(c.either)) > c.opt.MaxBytes {
 			return fmt.Errorf("line %d: the rows need more than %d MiB of memory, which is the limit for one import; split the file and import "+
 				"its parts", c.lines.line, c.opt.MaxBytes>>20)
 		}
 	}
-	if c.layout.columns == nil {
+	if c.table.columns == nil {
 		return errors.New("the file is empty")
 	}
-	return nil
+	return c.decide()
 }
 
-func (c *csvReader) row(line []byte) {
+func (c *csvReader) row(line []byte) error {
 	var b Bar
 	var f fields
-	local := false
-	problem := c.layout.split(line, &b, &f)
+	var s stamp
+	problem := c.table.split(line, &b, &f)
 	if problem == "" {
-		s, why := c.stamps.read(f.time, f.clock)
-		b.Time, local, problem = s.sec, s.local, why
-		if why == "" && !c.sameZone(s) {
-			return
+		if s, problem = c.stamps.read(f.time, f.clock); problem == "" && !c.sameZone(s) {
+			return nil
 		}
+		b.Time = s.sec
 	}
 	if problem != "" {
 		c.rep.add(c.lines.line, Unreadable, "%s", problem)
 		c.rep.Dropped++
-		c.stamps.brief, c.layout.brief = c.rep.full(), c.rep.full()
+		c.stamps.brief, c.table.brief = c.rep.full(), c.rep.full()
+		return nil
+	}
+	if f.symbol != nil {
+		if err := c.oneSymbol(f.symbol); err != nil {
+			return err
+		}
+	}
+	if c.opt.Adjusted {
+		c.adjust(&b, f.adjusted)
+	}
+	c.place(b, s)
+	return nil
+}
+
+// oneSymbol refuses a file with rows of several symbols.
+func (c *csvReader) oneSymbol(symbol []byte) error {
+	if c.symbol == nil {
+		c.symbol = bytes.Clone(symbol)
+		if c.rep.Recognised.Symbol == "" {
+			c.rep.Recognised.Symbol = string(symbol)
+		}
+	}
+	if !bytes.Equal(c.symbol, symbol) {
+		return fmt.Errorf("line %d: the file has rows of %s and of %s: write a file for each symbol", c.lines.line, clip(c.symbol), clip(symbol))
+	}
+	return nil
+}
+
+// adjust scales the prices of a row to its adjusted close.
+func (c *csvReader) adjust(b *Bar, adjusted float64) {
+	if adjusted == b.Close || b.Close <= 0 || adjusted <= 0 {
 		return
 	}
-	c.placer.add(c.lines.line, b, local)
+	by := adjusted / b.Close
+	b.Open, b.High, b.Low, b.Close = b.Open*by, b.High*by, b.Low*by, adjusted
+	b.High, b.Low = max(b.High, b.Open, b.Close), min(b.Low, b.Open, b.Close)
+	c.changed++
 }
 
 // sameZone compares the zone of a time with that of the first one, and tells
@@ -155,6 +196,9 @@ func (c *csvReader) sameZone(s stamp) bool {
 	}
 	if s.zoned == first.zoned && s.offset == first.offset {
 		return true
+	}
+	if off := s.offset - first.offset; s.zoned && first.zoned && (off == 3600 || off == -3600) {
+		return true // daylight saving time
 	}
 	c.rep.add(c.lines.line, MixedZone, "this time has %s, the first row has %s", s.zoneName(), first.zoneName())
 	if s.zoned != first.zoned {

@@ -20,91 +20,30 @@ const (
 	lowRole
 	closeRole
 	volumeRole
+	adjustedRole // the close after splits and dividends, beside the close as it was
+	symbolRole
 )
 
-var roleNames = [...]string{"", "time", "time of day", "open", "high", "low", "close", "volume"}
-
-// headings names the columns as files do, in lower case and without what is
-// neither letter nor digit. Where a file has several headings of one role, the
-// one with the lowest rank is taken: MetaTrader writes ticks as <TICKVOL> and
-// then a <VOL> that is mostly 0.
-var headings = map[string]struct {
-	role role
-	rank int
-}{
-	"timestamp": {timeRole, 1}, "datetime": {timeRole, 2}, "date": {timeRole, 3}, "gmttime": {timeRole, 4},
-	"opentime": {timeRole, 5}, "time": {timeRole, 6}, "unix": {timeRole, 7},
-	"indexlevel0": {timeRole, 8}, // what pandas calls an index without a name in Parquet
-	"open":        {openRole, 1}, "high": {highRole, 1}, "low": {lowRole, 1}, "close": {closeRole, 1},
-	"o": {openRole, 2}, "h": {highRole, 2}, "l": {lowRole, 2}, "c": {closeRole, 2},
-	"volume": {volumeRole, 1}, "tickvolume": {volumeRole, 2}, "tickvol": {volumeRole, 3}, "vol": {volumeRole, 4}, "v": {volumeRole, 5},
-}
-
-// heading reduces a column's name to the form in which headings has it.
-func heading(name string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return -1
-	}, name)
-}
+var roleNames = [...]string{"", "time", "time of day", "open", "high", "low", "close", "volume", "adjusted close", "symbol"}
 
 type layout struct {
 	sep     byte
 	columns []role
+	numbers numberStyle
 	brief   bool // as of stampReader
-}
-
-// layoutOf recognises the layout by the first line, and whether that is a header.
-func layoutOf(line []byte) (l layout, header bool, err error) {
-	l.sep = separator(line)
-	cells := bytes.Split(line, []byte{l.sep})
-	names := make([]string, len(cells))
-	for i, cell := range cells {
-		names[i] = string(unquoted(cell))
-		header = header || headings[heading(names[i])].role != ignored
-	}
-	if header {
-		l.columns, err = rolesOf(names)
-		return l, true, err
-	}
-	switch {
-	case len(cells) == 6:
-		l.columns = []role{timeRole, openRole, highRole, lowRole, closeRole, volumeRole}
-	case len(cells) == 7 && isClock(unquoted(cells[1])):
-		l.columns = []role{timeRole, clockRole, openRole, highRole, lowRole, closeRole, volumeRole}
-	default:
-		return l, false,
-			fmt.Errorf("%q is neither a header with open, high, low and close nor a row of time, open, high, low, close, volume; add a header",
-				clip(line))
-	}
-	return l, false, nil
-}
-
-func separator(line []byte) byte {
-	best := byte(',')
-	for _, c := range []byte{';', '\t'} {
-		if bytes.Count(line, []byte{c}) > bytes.Count(line, []byte{best}) {
-			best = c
-		}
-	}
-	return best
 }
 
 func rolesOf(names []string) ([]role, error) {
 	columns := make([]role, len(names))
 	at := map[role]int{} // column of each role
 	for i, name := range names {
-		h := headings[heading(name)]
+		h := roleOf(name)
 		if h.role == ignored {
 			continue
 		}
 		j, taken := at[h.role]
-		switch rank := headings[heading(names[max(j, 0)])].rank; {
+		switch rank := roleOf(names[max(j, 0)]).rank; {
+		case taken && rank == h.rank && rank == rankOfCoin:
 		case taken && rank == h.rank:
 			return nil, fmt.Errorf("columns %d and %d are both named %q; rename one", j+1, i+1, name)
 		case !taken || h.rank < rank:
@@ -122,9 +61,9 @@ func rolesOf(names []string) ([]role, error) {
 	for r, i := range at {
 		columns[i] = r
 	}
-	if heading(names[at[timeRole]]) == "date" {
+	if dayNames[heading(names[at[timeRole]])] {
 		for i, name := range names {
-			if heading(name) == "time" {
+			if clockNames[heading(name)] {
 				columns[i] = clockRole
 			}
 		}
@@ -132,11 +71,17 @@ func rolesOf(names []string) ([]role, error) {
 	return columns, nil
 }
 
-type fields struct{ time, clock []byte }
+type fields struct {
+	time, clock, symbol []byte
+	adjusted            float64
+}
 
 // split reads the numbers of a row into b and finds the texts of its time. It returns what is wrong, or "".
 func (l *layout) split(line []byte, b *Bar, f *fields) (problem string) {
-	into := [...]*float64{openRole: &b.Open, highRole: &b.High, lowRole: &b.Low, closeRole: &b.Close, volumeRole: &b.Volume}
+	into := [...]*float64{
+		openRole: &b.Open, highRole: &b.High, lowRole: &b.Low, closeRole: &b.Close, volumeRole: &b.Volume, adjustedRole: &f.adjusted,
+	}
+	plain := l.numbers.plain()
 	more := true
 	for _, r := range l.columns {
 		if !more {
@@ -145,7 +90,7 @@ func (l *layout) split(line []byte, b *Bar, f *fields) (problem string) {
 			}
 			return "the row ends before " + roleNames[r]
 		}
-		if r >= openRole {
+		if plain && r >= openRole && r <= adjustedRole {
 			if v, n, ok := shortNumber(line, l.sep); ok {
 				*into[r] = v
 				line, more = after(line, n)
@@ -159,8 +104,10 @@ func (l *layout) split(line []byte, b *Bar, f *fields) (problem string) {
 			f.time = unquoted(cell)
 		case r == clockRole:
 			f.clock = unquoted(cell)
+		case r == symbolRole:
+			f.symbol = unquoted(cell)
 		case r >= openRole:
-			v, err := numberOf(unquoted(cell), r, l.brief)
+			v, err := l.numberOf(unquoted(cell), r)
 			if err != nil {
 				return err.Error()
 			}
@@ -195,15 +142,15 @@ func after(line []byte, n int) (rest []byte, found bool) {
 var errNotShown = errors.New(notShown)
 
 // numberOf reads a cell that is not a plain short number. An empty volume is a missing one.
-func numberOf(cell []byte, r role, brief bool) (float64, error) {
-	if len(cell) == 0 {
+func (l *layout) numberOf(cell []byte, r role) (float64, error) {
+	if len(cell) == 0 || r == volumeRole && len(cell) == 1 && cell[0] == '-' {
 		if r == volumeRole {
 			return 0, nil
 		}
 		return 0, errors.New(roleNames[r] + " is empty")
 	}
-	v, ok := parseNumber(cell)
-	if !ok && brief {
+	v, ok := l.numbers.parse(cell, r == volumeRole)
+	if !ok && l.brief {
 		return 0, errNotShown
 	}
 	if !ok {

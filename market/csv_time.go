@@ -11,6 +11,11 @@ type stamp struct {
 	zoned  bool  // the text named its zone
 	offset int   // of that zone, in seconds east of UTC
 	local  bool  // sec is what a clock of the zone asked for shows, as if it were UTC
+
+	// either is a date such as 03/04/2020 whose order the file has not shown yet. sec is
+	// what it is with the day first, and other with the month first.
+	either bool
+	other  int64
 }
 
 func (s stamp) zoneName() string {
@@ -27,6 +32,29 @@ type stampReader struct {
 	any   bool  // first is set
 	unit  int64 // ticks per second where times are numbers; 0 until one was read
 	brief bool  // only the count of findings is wanted, not their texts
+
+	order    DateOrder // of day and month before the year; "" until it is known
+	anyUnit  bool      // each number has its own unit: Binance went from thousandths to millionths in 2025
+	serial   bool      // numbers are days since 1900, as spreadsheets count
+	numbered bool      // some time was a number
+}
+
+// DateOrder is the order of day and month in dates that begin with one of them.
+type DateOrder string
+
+// The orders.
+const (
+	DayFirst   DateOrder = "day-first"   // 31/12/2020
+	MonthFirst DateOrder = "month-first" // 12/31/2020
+)
+
+// ParseDateOrder reads one; "" stays "".
+func ParseDateOrder(s string) (DateOrder, error) {
+	switch o := DateOrder(s); o {
+	case "", DayFirst, MonthFirst:
+		return o, nil
+	}
+	return "", fmt.Errorf("%q is not an order of dates: give %s (31/12/2020) or %s (12/31/2020)", s, DayFirst, MonthFirst)
 }
 
 // notShown stands for what is wrong with a row where it is only counted.
@@ -38,6 +66,10 @@ const firstYear, lastYear = 1800, 2200
 // read reads a time from one text, or a date and a time of day from two. It returns what is wrong, or "".
 func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 	date, rest, ok := readDate(text)
+	other := date
+	if !ok {
+		date, other, rest, ok = s.looseDate(text)
+	}
 	if !ok {
 		if st.sec, ok = s.number(text); ok && clock == nil {
 			return st, ""
@@ -59,6 +91,11 @@ func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 	if ok {
 		st.offset, st.zoned, ok = readZone(zone)
 	}
+	if !ok {
+		if sec, zone, ok = looseClock(clock); ok {
+			st.offset, st.zoned, ok = readZone(zone)
+		}
+	}
 	switch {
 	case !ok && s.brief:
 		return st, notShown
@@ -66,6 +103,9 @@ func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 		return st, fmt.Sprintf("time of day %q is not in a known form, such as 15:04:05", clip(clock))
 	default:
 		st.sec, st.local = date.days()*day+int64(sec-st.offset), !st.zoned && s.zone != time.UTC
+		if st.either = date != other; st.either {
+			st.other = other.days()*day + int64(sec-st.offset)
+		}
 	}
 	return st, ""
 }
@@ -73,6 +113,12 @@ func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 // number reads Unix time in seconds, or in the thousandths, millionths or
 // billionths that the size of the first one suggests.
 func (s *stampReader) number(text []byte) (sec int64, ok bool) {
+	if s.serial || !s.numbered && isSerial(text) {
+		if sec, ok = serialDay(text); ok {
+			s.serial, s.numbered = true, true
+		}
+		return sec, ok
+	}
 	integer, fraction, _ := bytes.Cut(text, []byte{'.'})
 	digits := bytes.TrimPrefix(integer, []byte{'-'})
 	if len(digits) == 0 || len(digits) > 18 && (len(digits) != 19 || digits[0] > '8') || len(bytes.Trim(fraction, "0")) > 0 {
@@ -85,13 +131,14 @@ func (s *stampReader) number(text []byte) (sec int64, ok bool) {
 		}
 		v = v*10 + int64(c-'0')
 	}
-	if s.unit == 0 {
+	if s.unit == 0 || s.anyUnit {
 		s.unit = unitOf(v)
 	}
 	if v%s.unit != 0 {
 		return 0, false
 	}
 	v /= s.unit
+	s.numbered = true
 	if len(integer) > len(digits) {
 		v = -v
 	}
@@ -202,9 +249,12 @@ func readClock(b []byte) (sec int, rest []byte, ok bool) {
 	return parts[0]*3600 + parts[1]*60 + parts[2], rest, ok
 }
 
-// readZone reads Z, UTC, GMT, +02:00, +0200 or +02, or nothing.
+// readZone reads Z, UTC, GMT, +02:00, +0200, +02 or GMT+0200, or nothing.
 func readZone(b []byte) (offset int, zoned, ok bool) {
 	b = bytes.TrimSpace(b)
+	if len(b) > 3 && (bytes.HasPrefix(b, []byte("GMT")) || bytes.HasPrefix(b, []byte("UTC"))) {
+		b = b[3:]
+	}
 	switch string(b) {
 	case "":
 		return 0, false, true

@@ -19,9 +19,13 @@ type ImportOptions struct {
 	Source    string         // what findings call the file; "" means "input"
 	Symbol    string         // of the series
 	Timeframe Timeframe      // "" means the one that the times show
-	Zone      *time.Location // of times that carry no zone; nil means UTC
+	Zone      *time.Location // of times that carry no zone; nil means that of the format, else UTC
+	Dates     DateOrder      // of day and month in dates like 03/04/2020; "" means what the column shows
+	Decimal   byte           // the decimal mark, ',' or '.'; 0 means what the numbers show
+	Adjusted  bool           // prices are scaled to the column of adjusted closes
 	Divide    float64        // prices are points, and this is how many make a unit: they are rounded, then divided; 0 means they are prices
 	Mode      Mode           // what to do with a file that has something wrong in it
+	Inside    string         // the name of the file in an archive; "" means Source
 	MaxRows   int            // refuse longer files; 0 means 20 million
 	MaxBytes  int64          // refuse files whose rows need more memory; 0 means 512 MiB, some 10 million rows
 }
@@ -211,6 +215,15 @@ func ReadOpen(ctx context.Context, file *os.File, opt ImportOptions) (*Bars, Dat
 	head := make([]byte, len(parquetMagic))
 	if _, err := f.ReadAt(head, 0); err == nil && bytes.Equal(head, []byte(parquetMagic)) {
 		return ReadParquet(f, size, opt)
+	}
+	if bytes.Equal(head, []byte(zipMagic)) {
+		text, name, err := unzipped(f, size)
+		if err != nil {
+			return nil, DataReport{Source: opt.Source}, fmt.Errorf("%s: %w", opt.Source, err)
+		}
+		defer text.Close()
+		opt.Inside = name
+		return ReadCSV(text, opt)
 	}
 	return ReadCSV(f, opt)
 }

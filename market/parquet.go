@@ -91,7 +91,7 @@ func parquetColumns(f *parquet.File) (map[role]*parquet.Column, error) {
 	}
 	columns := map[role]*parquet.Column{}
 	for i, r := range roles {
-		if r == ignored {
+		if r == ignored || r > volumeRole {
 			continue
 		}
 		if r == clockRole {

@@ -54,12 +54,15 @@ type Gap struct {
 
 // DataReport tells what was found in a file and what was done about it.
 type DataReport struct {
-	Source    string       `json:"source"`
-	Rows      int          `json:"rows"` // rows of data that were read
-	Bars      int          `json:"bars"` // bars that they gave
-	Timeframe Timeframe    `json:"timeframe"`
-	Counts    map[Rule]int `json:"counts,omitempty"`   // findings by rule
-	Findings  []Finding    `json:"findings,omitempty"` // the first of them, by line
+	Source    string    `json:"source"`
+	Rows      int       `json:"rows"` // rows of data that were read
+	Bars      int       `json:"bars"` // bars that they gave
+	Timeframe Timeframe `json:"timeframe"`
+
+	Recognised *Recognition `json:"recognised,omitempty"` // of the file; nil where nothing was read
+
+	Counts   map[Rule]int `json:"counts,omitempty"`   // findings by rule
+	Findings []Finding    `json:"findings,omitempty"` // the first of them, by line
 
 	Sorted  bool `json:"sorted"`  // rows were brought into order
 	Dropped int  `json:"dropped"` // rows left out

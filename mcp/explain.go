@@ -100,6 +100,10 @@ var rungs = map[string]string{
 		"another look at it proves nothing. Next: another idea, or more data.",
 	"being confirmed":      "It passed every check on the test part, and the look at the holdout runs now. Next: wait.",
 	"finalist, not opened": "It passed every check on the test part. Another finalist of its generation was confirmed. It is no claim.",
+	"finalist, fragile": "It passed every check on the test part. The walk-forward loses, or small changes of costs, timing, prices or " +
+		"parameters undo it. Its holdout was not opened. It is no claim. Next: a simpler idea, or more data.",
+	"finalist, examination failed": "It passed every check on the test part. Its examination ended with an error, so its holdout was not " +
+		"opened. It is no claim. Next: read the error of the examination.",
 	"no edge": "A check on the test part failed: what it earned is explained by luck, costs or holding. " +
 		"The trial counts. Next: the suggestions, or another idea.",
 	"gate rejected": "A gate stopped it before it was judged, as the failed checks say. The trial counts. Next: mend that.",

@@ -36,7 +36,10 @@ func (s *Server) results(ctx context.Context, in resultsRequest, a *answer) erro
 	}
 	switch r.Type {
 	case ktrdr.AgentResearch:
-		return researchResults(&r, a)
+		if err := researchResults(&r, a); err != nil {
+			return err
+		}
+		return s.runEvidence(ctx, report.PanelQuery{Research: r.Operation}, a)
 	case ktrdr.Training, ktrdr.Backtesting, ktrdr.DataLoad:
 		return jobResults(&r, a)
 	}
@@ -55,7 +58,27 @@ func (s *Server) runResults(ctx context.Context, id string, a *answer) error {
 	if err := s.lookLeaders(ctx, report.LeaderboardQuery{Run: r.ID, Limit: 10}, a); err != nil {
 		return err
 	}
+	if err := s.runEvidence(ctx, report.PanelQuery{Run: r.ID}, a); err != nil {
+		return err
+	}
 	return s.failedOf(ctx, r, a)
+}
+
+// runEvidence writes what the daily returns of all trials of a run say together. They are
+// those of the test part.
+func (s *Server) runEvidence(ctx context.Context, q report.PanelQuery, a *answer) error {
+	p, err := ask(ctx, s, api.Panel, q)
+	switch code := ktrdr.CodeOf(err); {
+	case code == ktrdr.CodeInvalid || code == ktrdr.CodeNotFound: // made by an earlier version
+		return nil
+	case err != nil:
+		return err
+	}
+	a.line("evidence of the whole run: %s", longData(p.OfTrial()))
+	for _, line := range p.Lines() {
+		a.line("  %s", longData(line))
+	}
+	return nil
 }
 
 // failedOf lists researches of a run that can be resumed.

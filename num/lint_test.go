@@ -16,7 +16,7 @@ import (
 // compute are the packages whose floats reach results, and must have the same
 // bits on every machine.
 var compute = []string{
-	"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest", "train", "evidence",
+	"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest", "train", "evidence", "evidence/panel",
 }
 
 // exact are the functions of package math that have one right answer, which every

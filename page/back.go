@@ -31,7 +31,7 @@ func (p *Pages) readBack(ctx context.Context, since string) (back, error) {
 	var open ktrdr.OperationPage
 	err := together(
 		ask(&told, func() (report.Report, error) {
-			return client.Call(ctx, p.lab, api.Report, api.ReportRequest{Since: since})
+			return client.Call(ctx, p.lab, api.Report, api.FullReportRequest{ReportRequest: api.ReportRequest{Since: since}})
 		}),
 		ask(&open, func() (ktrdr.OperationPage, error) {
 			return p.lab.List(ctx, ktrdr.OperationQuery{ActiveOnly: true, Limit: 1000})

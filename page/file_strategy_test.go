@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/page"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -59,6 +60,7 @@ func strategyLab(t *testing.T, said string) *fakeLab {
 		"/api/v1/memory/" + string(researchID):                   filled[research.ExperimentRow](said),
 		"/api/v1/operations/" + string(trainingID) + "/inputs":   filled[jobs.Inputs](said),
 	}}
+	l.answers["/api/v1/report/panel"] = filled[report.Panel](said)
 	var children []ktrdr.Operation
 	for _, child := range []struct {
 		id     ktrdr.OperationID
@@ -96,7 +98,7 @@ func TestStrategyFile_IsInertAndHasEveryPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkInert(t, out.String())
-	for _, id := range []string{"verdict", "candles", "fuzzy", "trades", "file", "talk", "time", "reproduce"} {
+	for _, id := range []string{"verdict", "candles", "fuzzy", "trades", "panel", "file", "talk", "time", "reproduce"} {
 		if !strings.Contains(out.String(), ` id="`+id+`"`) {
 			t.Errorf("the part %q is not in the file", id)
 		}

@@ -123,6 +123,7 @@ func labOf(text string) *fakeLab {
 	return &fakeLab{answers: map[string]any{
 		"/api/v1/report":        filled[report.Report](text),
 		"/api/v1/report/search": filled[report.Search](text),
+		"/api/v1/report/panel":  filled[report.Panel](text),
 		"/api/v1/agent/status":  filled[research.Status](text),
 		"/api/v1/leaderboard":   filled[report.Leaderboard](text),
 		"/api/v1/memory":        filled[research.MemoryPage](text),

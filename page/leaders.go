@@ -80,6 +80,7 @@ type leader struct {
 var marks = map[string]string{
 	"claimed": "claimed", "failed": "failed", "cancelled": "failed", "gate rejected": "gate", "not ended": "run",
 	"not confirmed": "neutral", "being confirmed": "run", "finalist, not opened": "neutral",
+	"finalist, fragile": "neutral", "finalist, examination failed": "failed",
 }
 
 // boardOf is the leaderboard as a page shows it. The fields are kept in its form.

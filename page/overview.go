@@ -16,6 +16,7 @@ import (
 	"github.com/ktrdr/ktrdr/chart"
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
@@ -65,11 +66,13 @@ type overview struct {
 	Funnel   []stage
 	Best     template.HTML
 	Next     []threshold // of the next look, by market
+	Heads    []string    // of the ledgers
 	Capacity string
 	Running  []running
 
 	Board board
 
+	Panels  []lazy // of the runs that are shown
 	Stopped []stoppedRow
 	Needs   []need
 	Spend   *spend
@@ -122,7 +125,9 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	)
 	err = together(
 		ask(&search, func() (report.Search, error) { return client.Call(ctx, p.lab, api.Search, span) }),
-		ask(&told, func() (report.Report, error) { return client.Call(ctx, p.lab, api.Report, span) }),
+		ask(&told, func() (report.Report, error) {
+			return client.Call(ctx, p.lab, api.Report, api.FullReportRequest{ReportRequest: span})
+		}),
 		ask(&status, func() (research.Status, error) {
 			return client.Call(ctx, p.lab, api.ResearchStatus, api.StatusRequest{Waiting: leadersOfAPage})
 		}),
@@ -154,9 +159,10 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	}
 	n.funnel(search.Funnel)
 	n.Best = bestSoFar(&search)
-	n.Next = thresholdsOf(&search)
+	n.Next, n.Heads = thresholdsOf(&search), text.Map(told.Heads, ktrdr.ChainHead.String)
 	n.running(ctx, status, q)
 	n.Board = boardOf(board, q.boardQuery, q.keep())
+	n.Panels = panelLinks(q, &told, runs.Runs)
 	n.Stopped = stoppedRows(search.Stopped)
 	n.Needs = needsOf(ctx, &told, breakers, q.here())
 	n.spend(status.Budget, told.Models)

@@ -94,6 +94,7 @@ func (p *Pages) route() {
 	p.routeBack()
 	p.routeStart()
 	p.routeStrategies()
+	p.routePanel()
 	p.routeCompare()
 	p.routeOperations()
 	p.routeData()

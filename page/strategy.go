@@ -30,6 +30,7 @@ type facts struct {
 	result     research.Result
 	trial      *ktrdr.Trial
 	looks      []ktrdr.Look
+	ladder     *research.Ladder       // nil before it has ended
 	look       *research.Confirmation // nil unless its holdout was opened and the result is known
 	training   *jobs.TrainingResult
 	backtest   *jobs.BacktestResult
@@ -64,6 +65,7 @@ type strategy struct {
 	State          string // changes when sections appear
 
 	Verdict   *verdict
+	Ladder    []rung
 	Equity    *equity
 	Months    *months
 	Drawdowns []drawdownRow
@@ -176,7 +178,7 @@ func (f *facts) readLedger(ctx context.Context, lab *client.Client) error {
 	if err != nil {
 		return err
 	}
-	f.trial, f.looks = r.Trial, r.Looks
+	f.trial, f.looks, f.ladder = r.Trial, r.Looks, r.Ladder
 	for _, l := range r.Looks {
 		if l.Kind != ktrdr.LookConfirmation || l.EndedAt.IsZero() || len(l.Result) == 0 {
 			continue
@@ -259,7 +261,7 @@ func (f *facts) view(may, linear bool) *strategy {
 	if may {
 		s.Actions = f.actions(time.Now())
 	}
-	s.Verdict = f.verdict()
+	s.Verdict, s.Ladder = f.verdict(), f.rungs()
 	s.Equity, s.Months, s.Returns, s.Drawdowns = f.equity(linear), f.months(), f.returns(), f.drawdowns()
 	s.Training, s.Figures = f.trainingFigures(), f.figures()
 	s.YAML, s.Timeline, s.Reproduce = f.yaml(), f.timeline(), f.reproduce()
@@ -325,6 +327,7 @@ func (s *strategy) sections() {
 		}
 	}
 	add("Verdict", "verdict", s.Verdict != nil)
+	add("Ladder", "ladder", s.Ladder != nil)
 	add("Equity", "equity", s.Equity != nil)
 	add("Months", "months", s.Months != nil)
 	for _, l := range s.Lazy {

@@ -38,18 +38,22 @@ func (p *Pages) routeDetails() {
 
 // lazy are the sections with more than what is kept with a research.
 func (f *facts) lazy() []lazy {
-	if f.backtest == nil || f.backtest.Trades == 0 {
-		return nil
-	}
 	at, wait := "/strategies/"+string(f.op.ID)+"/", "Loading."
+	var list []lazy
+	if f.ended() && f.op.Run != "" {
+		list = append(list, lazy{"panel", "Evidence of the whole run", at + "panel", "Judging the daily returns of all trials."})
+	}
+	if f.backtest == nil || f.backtest.Trades == 0 {
+		return list
+	}
 	if f.op.Compacted {
 		wait = "Its files are not kept. They are computed again, which takes a while."
 	}
-	return []lazy{
-		{"candles", "Trades on candles", at + "candles", wait},
-		{"fuzzy", "Inputs", at + "fuzzy", wait},
-		{"trades", "Trades", at + "trades", wait},
-	}
+	return append(list,
+		lazy{"candles", "Trades on candles", at + "candles", wait},
+		lazy{"fuzzy", "Inputs", at + "fuzzy", wait},
+		lazy{"trades", "Trades", at + "trades", wait},
+	)
 }
 
 // details is what the sections need to know of a research.
@@ -98,7 +102,9 @@ const (
 )
 
 // reasons are why a trade was left, in words.
-var reasons = map[string]string{"signal": "signal", "target": "target", "stop": "stop", "end": "end of the part", "ruin": "ruin"}
+var reasons = map[string]string{
+	"signal": "signal", "target": "target", "stop": "stop", "time": "time is up", "end": "end of the part", "ruin": "ruin",
+}
 
 func (p *Pages) readTrades(ctx context.Context, d *details) (any, error) {
 	most := rows(ctx, tradesOfAPage, tradesOfAFile)

@@ -156,7 +156,7 @@ func (p *Pages) readImport(ctx context.Context, r *http.Request) (any, error) {
 	if !may(ctx) {
 		return nil, ktrdr.Errorf(ktrdr.CodeForbidden, "your token may read; an import needs an admin token")
 	}
-	v := importView{Values: map[string]string{"zone": "UTC"}, Key: rand.Text()}
+	v := importView{Values: map[string]string{}, Key: rand.Text()}
 	if id := r.URL.Query().Get("op"); id != "" {
 		op, err := p.lab.Operation(ctx, ktrdr.OperationID(id))
 		if err != nil {

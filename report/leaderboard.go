@@ -52,6 +52,8 @@ type Leader struct {
 	// StandardError is that of the Sharpe ratio; null where it was not estimated.
 	StandardError *float64 `json:"standard_error"`
 	Holdout       *Holdout `json:"holdout,omitempty"`
+	// Since is what the bars after a claim have shown; only among the claims of a report.
+	Since *ktrdr.ClaimLife `json:"since_claim,omitempty"`
 	// Details are there if they were asked for, or are sorted by.
 	Details *LeaderDetails `json:"details,omitempty"`
 }

@@ -30,7 +30,9 @@ type Engine interface {
 	Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage, error)
 	TrialPoints(ctx context.Context, q ktrdr.TrialQuery) ([]ktrdr.TrialPoint, error)
 	Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error)
+	ClaimOf(ctx context.Context, id ktrdr.OperationID) (ktrdr.LivingClaim, error)
 	Markets(ctx context.Context) ([]ktrdr.Market, error)
+	Market(ctx context.Context, id string) (ktrdr.Market, error)
 	Failures(ctx context.Context, q ktrdr.FailureQuery) ([]ktrdr.FailedOperation, error)
 	MachineSince(ctx context.Context, at time.Time) (ktrdr.MachineCounts, error)
 }
@@ -44,10 +46,11 @@ type Calls interface {
 type Reporter struct {
 	engine Engine
 	calls  Calls
+	panels *panels
 }
 
 // NewReporter makes a Reporter.
-func NewReporter(e Engine, c Calls) Reporter { return Reporter{e, c} }
+func NewReporter(e Engine, c Calls) Reporter { return Reporter{e, c, newPanels()} }
 
 // lookback makes a report from sums that the store keeps or counts, and from
 // short lists. The number of questions does not depend on how much happened.
@@ -71,7 +74,7 @@ func (r Reporter) Report(ctx context.Context, q Query) (Report, error) {
 	if err := l.begin(ctx); err != nil {
 		return Report{}, err
 	}
-	for _, step := range []func(context.Context) error{l.readEnded, l.readLedger, l.readFailures, l.readMachine, l.readCalls} {
+	for _, step := range []func(context.Context) error{l.readEnded, l.readLedger, l.readPanels, l.readFailures, l.readMachine, l.readCalls} {
 		if err := step(ctx); err != nil {
 			return Report{}, err
 		}
@@ -181,10 +184,42 @@ func (l *lookback) readLedger(ctx context.Context) error {
 	}
 	for _, row := range rows {
 		if row.Claim && len(l.out.Claims) < mostClaims {
+			if row.Since, err = l.since(ctx, row.Look); err != nil {
+				return err
+			}
 			l.out.Claims = append(l.out.Claims, row)
 		}
 	}
 	l.out.Leaders = rows[:min(reportLeaders, len(rows))]
+	return l.readHeads(ctx)
+}
+
+// since is what the bars after a claim have shown; nil if it is not followed yet.
+func (l *lookback) since(ctx context.Context, claim ktrdr.OperationID) (*ktrdr.ClaimLife, error) {
+	c, err := l.engine.ClaimOf(ctx, claim)
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		return nil, nil
+	}
+	return &c.ClaimLife, err
+}
+
+// mostHeads bounds the heads of a report.
+const mostHeads = 50
+
+func (l *lookback) readHeads(ctx context.Context) error {
+	if l.run != nil {
+		l.out.Heads = l.run.Heads
+		return nil
+	}
+	markets, err := l.engine.Markets(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range markets {
+		if h := markets[i].Head; h.Links > 0 && len(l.out.Heads) < mostHeads {
+			l.out.Heads = append(l.out.Heads, h)
+		}
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
@@ -31,10 +32,10 @@ func (s *section) row(cells ...any) {
 // sectionsOf puts a report into words. A part in which nothing happened is left
 // out.
 func sectionsOf(r Report, zone *time.Location) []section {
-	return slices.DeleteFunc([]section{
-		headSection(r, zone), claimSection(r), leaderSection(r), failureSection(r),
-		machineSection(r.Machine, zone), modelSection(r.Models), nowSection(r),
-	}, func(s section) bool { return len(s.lines)+len(s.rows) == 0 })
+	all := append([]section{headSection(r, zone), claimSection(r), leaderSection(r)}, panelSections(r)...)
+	return slices.DeleteFunc(append(
+		all, failureSection(r), machineSection(r.Machine, zone), modelSection(r.Models), nowSection(r),
+	), func(s section) bool { return len(s.lines)+len(s.rows) == 0 })
 }
 
 func headSection(r Report, zone *time.Location) section {
@@ -72,6 +73,9 @@ func headSection(r Report, zone *time.Location) section {
 		s.add("So far %s and %s at holdouts are counted on %s.", text.Counted(n.Trials, "trial"), text.Counted(n.Looks, "look"),
 			text.Counted(n.Markets, "market"))
 	}
+	for _, h := range r.Heads {
+		s.add("Ledger head: %s", h)
+	}
 	var others []string
 	for _, c := range r.Others {
 		others = append(others, fmt.Sprintf("%d %s %s", c.N, c.Type, strings.ToLower(string(c.Status))))
@@ -90,11 +94,29 @@ func claimSection(r Report) section {
 	for _, c := range r.Claims {
 		s.row(leaderCells(c)...)
 		s.add("%s", claimLine(c))
+		if since := sinceLine(c.Since); since != "" {
+			s.add("%s: %s", c.Operation.Tail(), since)
+		}
 	}
 	if more := r.Researches.Claims - len(r.Claims); more > 0 {
 		s.add("And %d more: see `ktrdr leaderboard`.", more)
 	}
 	return s
+}
+
+// sinceLine is what the bars after a claim have shown, in a sentence; empty while there are none.
+func sinceLine(l *ktrdr.ClaimLife) string {
+	switch {
+	case l == nil || l.Bars == 0:
+		return ""
+	case l.Rung == ktrdr.ClaimRetired:
+		return fmt.Sprintf("retired at the bar of %s: %s after the claim speak against half of it.", text.Minute(l.Retired.Unix()),
+			text.Counted(l.Bars, "bar"))
+	case l.Rung == ktrdr.ClaimLiving:
+		return fmt.Sprintf("living: %s after the claim, an edge since the bar of %s (e = %.3g).", text.Counted(l.Bars, "bar"),
+			text.Minute(l.Detected.Unix()), l.E)
+	}
+	return fmt.Sprintf("%s after the claim, e = %.3g; 20 shows an edge.", text.Counted(l.Bars, "bar"), l.E)
 }
 
 func leaderSection(r Report) section {

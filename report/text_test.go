@@ -9,6 +9,22 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
+func TestReport_SaysWhatCameAfterAClaim(t *testing.T) {
+	bar := time.Date(2024, 3, 1, 12, 0, 0, 0, time.UTC)
+	for want, l := range map[string]*ktrdr.ClaimLife{
+		"":                                   nil,
+		"40 bars after the claim, e = 2.5; ": {Rung: ktrdr.ClaimConfirmed, Bars: 40, E: 2.5},
+		"living: 40 bars after the claim, an edge since the bar of 2024-03-01 12:00 (e = 25)": {
+			Rung: ktrdr.ClaimLiving, Bars: 40, E: 25, Detected: bar,
+		},
+		"retired at the bar of 2024-03-01 12:00": {Rung: ktrdr.ClaimRetired, Bars: 40, Retired: bar},
+	} {
+		if got := sinceLine(l); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // written is a report as it is printed, in a zone of its own.
 func written(r Report, write func(io.Writer, Report, *time.Location)) string {
 	var b strings.Builder

@@ -11,6 +11,8 @@ type Query struct {
 	Since time.Time // zero: from the beginning of the run, else the usual span
 	Last  bool      // since the newest spell of research began, instead
 	Run   string    // only this run's researches; empty means all
+
+	Panels bool // also judge the daily returns of all trials
 }
 
 // Report is what happened in a span of time or in a run. Lists are bounded; the
@@ -24,12 +26,17 @@ type Report struct {
 	Researches Researches      `json:"researches"`
 	Claims     []Leader        `json:"claims"`
 	Leaders    []Leader        `json:"leaderboard"`
+	Panels     []Panel         `json:"panels,omitempty"` // of the run, or of the newest 3 runs of the span; only if asked for
 	Failures   []FailureReason `json:"failures"`
 	Others     []ktrdr.Count   `json:"other_operations,omitempty"` // that ended, and were no researches
 	Machine    Machine         `json:"machine"`
 	Models     *ModelCalls     `json:"models,omitempty"`   // nil where none was asked
 	Problems   []string        `json:"problems,omitempty"` // that there are now; each says what to do
 	Incomplete []string        `json:"incomplete,omitempty"`
+
+	// Heads are the heads of the ledgers: of the run when it last added a link, else of
+	// every market now. A report that is kept proves later that nothing was dropped.
+	Heads []ktrdr.ChainHead `json:"ledger_heads,omitempty"`
 }
 
 // Researches counts researches. Those that ended did so in the span, or are

@@ -55,21 +55,34 @@ type Confirmation struct {
 // errNoMarket refuses a research of an earlier version, whose holdout has no ledger.
 var errNoMarket = errors.New("the research names no market")
 
+// ConfirmationOf is the operation that confirms a finalist: its spec is a ConfirmSpec.
+func ConfirmationOf(finalist *ktrdr.Operation) (ktrdr.NewOperation, error) {
+	return confirmation(finalist, time.Time{})
+}
+
+// ConfirmationFrom is the same where the holdouts of its markets begin at from.
+func ConfirmationFrom(finalist *ktrdr.Operation, from time.Time) (ktrdr.NewOperation, error) {
+	return confirmation(finalist, from)
+}
+
+// readFinalist reads what a look and an examination need of a finalist.
+func readFinalist(op *ktrdr.Operation) (spec Spec, result Result, state PlanState, s reading, err error) {
+	if spec, err = ktrdr.ParseSpec[Spec](op.Spec); err != nil {
+		return spec, result, state, s, err
+	}
+	if result, err = resultOf[Result](op); err != nil {
+		return spec, result, state, s, err
+	}
+	if state, err = stateOf(*op, &spec); err != nil {
+		return spec, result, state, s, err
+	}
+	s, err = readStrategy(state.Strategy, "finalist")
+	return spec, result, state, s, err
+}
+
 // confirmation confirms a finalist. from is where the holdouts of its markets begin now.
 func confirmation(finalist *ktrdr.Operation, from time.Time) (ktrdr.NewOperation, error) {
-	spec, err := ktrdr.ParseSpec[Spec](finalist.Spec)
-	if err != nil {
-		return ktrdr.NewOperation{}, err
-	}
-	result, err := resultOf[Result](finalist)
-	if err != nil {
-		return ktrdr.NewOperation{}, err
-	}
-	state, err := stateOf(*finalist, &spec)
-	if err != nil {
-		return ktrdr.NewOperation{}, err
-	}
-	s, err := readStrategy(state.Strategy, "finalist")
+	spec, result, state, s, err := readFinalist(finalist)
 	if err != nil {
 		return ktrdr.NewOperation{}, err
 	}
@@ -115,8 +128,10 @@ func (s ConfirmSpec) operation(of Spec, priority int) (ktrdr.NewOperation, error
 		return ktrdr.NewOperation{}, err
 	}
 	look := &ktrdr.NewLook{Kind: ktrdr.LookConfirmation, Research: s.Research, Strategy: s.Strategy, Spans: spans}
-	for _, m := range of.Markets {
-		look.Markets = append(look.Markets, m.Market)
+	for _, m := range slices.Concat(of.Markets, of.ContextMarkets) {
+		if !slices.Contains(look.Markets, m.Market) {
+			look.Markets = append(look.Markets, m.Market)
+		}
 	}
 	return ktrdr.NewOperation{
 		Type: ktrdr.AgentConfirm, Priority: priority, Run: s.Run, Generation: s.Generation,
@@ -142,7 +157,7 @@ func confirmed(op ktrdr.Operation) ktrdr.LedgerEntry {
 	if json.Unmarshal(op.Result, &c) != nil { // it was a look all the same
 		return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{}}
 	}
-	return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{
+	return ktrdr.LedgerEntry{Claim: ClaimOf(op), Look: &ktrdr.LookResult{
 		P: c.Look.P, Adjusted: c.Look.Adjusted, Claim: c.Claim, Hash: c.LookHash, Result: op.Result,
 	}}
 }

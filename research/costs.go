@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -82,6 +83,12 @@ func (s costSources) of(symbol string) SymbolCosts {
 	return c
 }
 
+// CostsOfTable are the costs of symbols as a backend with this table has them. A symbol
+// that is not in the table has the default costs of its asset class.
+func CostsOfTable(t instrument.Table, symbols []string) []SymbolCosts {
+	return text.Map(symbols, costSources{settings: t}.of)
+}
+
 // costs resolves the costs of a request. A change of the file needs no restart.
 func (d *Desk) costs(ctx context.Context, t Request, about subject) ([]SymbolCosts, []string, error) {
 	from := costSources{settings: d.cfg.Costs}
@@ -150,8 +157,8 @@ func nearestSymbol(name string, known designer.Known) string {
 	return ": `ktrdr data list` shows the symbols"
 }
 
-// dearest are the highest costs: a design has one backtest section for all symbols.
-func dearest(all []SymbolCosts) (most instrument.Costs) {
+// Dearest are the highest costs: a design has one backtest section for all symbols.
+func Dearest(all []SymbolCosts) (most instrument.Costs) {
 	for _, c := range all {
 		if c.PerSide() >= most.PerSide() {
 			most = c.Costs

@@ -118,6 +118,7 @@ type Request struct {
 	Model         string    `json:"model,omitempty"`         // that designs and assesses; empty means builtin, which costs nothing
 	TriggerReason string    `json:"trigger_reason,omitempty"`
 	BypassGates   bool      `json:"bypass_gates,omitempty"`         // continue whatever the gates say
+	Fresh         bool      `json:"fresh,omitempty"`                // start without memory of earlier runs
 	Force         bool      `json:"force,omitempty"`                // wait for a turn where there is no room; several always do
 	RefuseUnknown bool      `json:"refuse_unknown,omitempty"`       // refuse a brief of which nothing is understood; else that is a warning
 	Count         int       `json:"count,omitempty" zero:"refused"` // how many; absent means 1, or a generation with until
@@ -196,7 +197,7 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 		return PlannedRun{}, err
 	}
 	plan := c.about
-	parts, err := d.cut(ctx, plan.symbols, plan.frames)
+	parts, err := d.cut(ctx, plan.symbols, plan.frames, plan.context)
 	if err != nil {
 		return PlannedRun{}, err
 	}
@@ -205,11 +206,13 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 		BypassGates: c.BypassGates, AssistantWait: c.assistantWait(), KernelClass: d.cfg.KernelClass,
 		Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched,
 		Sealed:      parts.sealed,
-		HoldoutFrom: parts.from, Markets: parts.markets,
-		Costs: dearest(c.costs), SymbolCosts: c.costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{c.budget},
+		HoldoutFrom: parts.from, Markets: parts.markets, ContextMarkets: parts.context,
+		Costs: Dearest(c.costs), SymbolCosts: c.costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{c.budget},
 	}
-	if spec.Horizon, err = d.cfg.Memory.Horizon(ctx); err != nil {
-		return PlannedRun{}, err
+	if !t.Fresh {
+		if spec.Horizon, err = d.cfg.Memory.Horizon(ctx); err != nil {
+			return PlannedRun{}, err
+		}
 	}
 	return d.run(c.Request, spec, plan)
 }
@@ -251,7 +254,7 @@ func (d *Desk) checked(ctx context.Context, t Request) (c checkedRequest, err er
 		return c, err
 	}
 	c.about.warnings = append(c.about.warnings, warnings...)
-	told, err := d.agree(ctx, c.about.symbols, c.about.frames, c.about.span)
+	told, err := d.agree(ctx, c.about)
 	c.about.warnings = append(c.about.warnings, told...)
 	return c, err
 }
@@ -335,7 +338,7 @@ func (d *Desk) run(t Request, spec Spec, about subject) (PlannedRun, error) {
 		return PlannedRun{}, err
 	}
 	for i := range t.Count {
-		op, err := spec.at(i).operation(about.name, t.Force || t.Count > 1 || !t.Until.IsZero(), row)
+		op, err := spec.At(i).operation(about.name, t.Force || t.Count > 1 || !t.Until.IsZero(), row)
 		if err != nil {
 			return PlannedRun{}, err
 		}
@@ -360,25 +363,31 @@ func runOf(t Request, spec Spec) (*ktrdr.NewRun, error) {
 	}, nil
 }
 
-// at is the spec of the i-th research of the run.
-func (s Spec) at(i int) Spec {
+// At is the spec of the i-th research of the run.
+func (s Spec) At(i int) Spec {
 	s.Seed = num.Mix(s.RunSeed, uint64(i)) % maxSeed
 	s.RunPosition = RunPosition{s.Run, i / s.Size, i % s.Size}
 	return s
 }
 
-// trial counts a research on its markets. Each research of a run counts all of
-// the run: the verdict on the first is as strict as that on the last. A run that
-// lasts until a time has no known size: see evidence.OpenEndedTrials.
-func (s Spec) trial(planned int) *ktrdr.NewTrial {
-	t := &ktrdr.NewTrial{Own: planned, MadeUp: jobs.AnyMadeUp(s.Bars)}
-	if !s.Until.IsZero() {
-		t.Own = evidence.OpenEndedTrials(0, s.Size, s.Generation)
+// OwnTrials is how many trials of its own run are counted against a research. Each
+// research of a run counts all of the run: the verdict on the first is as strict as
+// that on the last. A run that lasts until a time has no known size: see
+// evidence.OpenEndedTrials.
+func (s Spec) OwnTrials(planned int) int {
+	if s.Until.IsZero() {
+		return planned
 	}
+	return evidence.OpenEndedTrials(0, s.Size, s.Generation)
+}
+
+// trial counts a research on its markets.
+func (s Spec) trial(planned int) *ktrdr.NewTrial {
+	t := &ktrdr.NewTrial{Own: s.OwnTrials(planned), MadeUp: jobs.AnyMadeUp(s.Bars)}
 	for _, m := range s.Markets {
 		one := ktrdr.TrialMarket{Market: m.Market, Symbols: m.Symbol}
 		for _, b := range s.Bars {
-			if b.Symbol == m.Symbol {
+			if b.Symbol == m.Symbol && !b.Context {
 				one.Timeframes = strings.TrimSpace(one.Timeframes + " " + string(b.Timeframe))
 			}
 		}
@@ -403,7 +412,7 @@ func (s Spec) operation(strategyName string, force bool, run *ktrdr.NewRun) (ktr
 	metadata, err := encode(Listing{
 		Brief: clip(s.Brief, maxText), Strategy: strategyName, Model: s.Model, TriggerReason: s.TriggerReason,
 		Seed: s.Seed, Until: s.Until, MadeUp: jobs.AnyMadeUp(s.Bars), RunPosition: s.RunPosition,
-		Symbols:    distinct(s.Bars, func(b jobs.Bars) string { return b.Symbol }),
+		Symbols:    distinct(jobs.TradedBars(s.Bars), func(b jobs.Bars) string { return b.Symbol }),
 		Timeframes: distinct(s.Bars, func(b jobs.Bars) string { return string(b.Timeframe) }),
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // minBars is how many bars a research needs at least to measure indicators.
@@ -20,10 +21,11 @@ const minBars = 1000
 // parts are the bars of a research: what it may see, and what comes after.
 type parts struct {
 	research, holdout []jobs.Bars
-	searched, sealed  []Span // what these are
-	markets           []SymbolMarket
-	starts            []time.Time // where their holdouts begin
-	from              time.Time   // trading of the holdout begins here
+	searched, sealed  []Span         // what these are
+	markets           []SymbolMarket // of the symbols that are traded
+	context           []SymbolMarket // and of the context symbols
+	starts            []time.Time    // where the holdouts of all of them begin
+	from              time.Time      // trading of the holdout begins here
 }
 
 // cut divides the current series of the library where the holdouts of their
@@ -34,9 +36,10 @@ type parts struct {
 //	bars closed by the earliest start  │                │
 //	                                earliest          latest start of the markets
 //
-// With one market both starts are the same.
-func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe) (parts, error) {
-	v, err := d.divide(ctx, symbols, frames, d.cfg.Markets.Of)
+// With one market both starts are the same. The bars of context symbols are cut at
+// the same instants, and have their part in where these are: their holdouts stay closed.
+func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series) (parts, error) {
+	v, err := d.divide(ctx, symbols, frames, others, d.cfg.Markets.Of)
 	if err != nil {
 		return parts{}, err
 	}
@@ -56,8 +59,8 @@ func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timefr
 			if err != nil {
 				return p, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)
 			}
-			pinned.MadeUp = v.madeUp[k]
-			*half.to, *half.span = append(*half.to, pinned), append(*half.span, spanOf(half.bars))
+			pinned.MadeUp, pinned.Context = v.madeUp[k], k >= len(v.series)-len(others)
+			*half.to, *half.span = append(*half.to, pinned), append(*half.span, SpanOf(half.bars))
 		}
 	}
 	return p, nil
@@ -75,16 +78,18 @@ type divided struct {
 }
 
 // divide finds where the holdouts begin. It stores nothing, unless of does.
-func (d *Desk) divide(ctx context.Context, symbols []string, frames []market.Timeframe, of marketOf) (v divided, err error) {
-	if v.series, v.madeUp, err = d.open(ctx, symbols, frames); err != nil {
+func (d *Desk) divide(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series,
+	of marketOf,
+) (v divided, err error) {
+	if v.series, v.madeUp, err = d.open(ctx, symbols, frames, others); err != nil {
 		return v, err
 	}
-	at, err := d.starts(ctx, &v.parts, v.series, of)
+	at, err := d.starts(ctx, &v.parts, v.series, len(v.series)-len(others), of)
 	if err != nil {
 		return v, err
 	}
 	for _, b := range v.series {
-		i := sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > at })
+		i := CutAt(b, at)
 		traded := b.Time[b.Len()-1] >= v.from.Unix()
 		if i == 0 || i == b.Len() || !traded {
 			return v, wrong("the %s bars of %s are all on one side of %s, where the holdout begins: import bars from before and after it for "+
@@ -96,18 +101,29 @@ func (d *Desk) divide(ctx context.Context, symbols []string, frames []market.Tim
 	return v, nil
 }
 
+// CutAt is the number of bars that a research may see of a series: those that have
+// closed where the earliest holdout of its markets begins, Unix seconds.
+func CutAt(b *market.Bars, earliest int64) int {
+	return sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > earliest })
+}
+
 // starts finds the markets of the series and where their holdouts begin. It
 // returns the earliest start, Unix seconds, which ends the research part. A market
 // that has no holdout start yet gets one when nothing else is wrong: see fix.
-func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars, of marketOf) (earliest int64, err error) {
+// The first series are traded, the others those of context symbols.
+func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars, traded int, of marketOf) (earliest int64, err error) {
 	var latest int64
-	for _, b := range series {
+	for k, b := range series {
 		m, err := of(ctx, b)
 		if err != nil {
 			return 0, err
 		}
-		i := slices.IndexFunc(p.markets, func(known SymbolMarket) bool { return known.Symbol == b.Symbol })
-		if i >= 0 && p.markets[i].Market != m.ID {
+		list := &p.markets
+		if k >= traded {
+			list = &p.context
+		}
+		i := slices.IndexFunc(*list, func(known SymbolMarket) bool { return known.Symbol == b.Symbol })
+		if i >= 0 && (*list)[i].Market != m.ID {
 			return 0, wrong("the bars of %s belong to several markets, one for each timeframe: import them again from one source, "+
 				"or use one timeframe", b.Symbol)
 		}
@@ -116,9 +132,9 @@ func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars, of m
 		}
 		from := m.HoldoutFrom
 		if from.IsZero() {
-			from = library.HoldoutStart(shortestOf(series, b.Symbol), m, d.cfg.Holdout)
+			from = library.HoldoutStart(ShortestOf(series, b.Symbol), m, d.cfg.Holdout)
 		}
-		p.markets, p.starts = append(p.markets, SymbolMarket{b.Symbol, m.ID}), append(p.starts, from)
+		*list, p.starts = append(*list, SymbolMarket{b.Symbol, m.ID}), append(p.starts, from)
 		if at := from.Unix(); earliest == 0 || at < earliest {
 			earliest = at
 		}
@@ -130,7 +146,7 @@ func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars, of m
 
 // fix stores the holdout starts of the markets when nothing else is wrong.
 func (d *Desk) fix(ctx context.Context, p *parts) error {
-	for i, m := range p.markets {
+	for i, m := range slices.Concat(p.markets, p.context) {
 		from, err := d.cfg.Markets.FixHoldout(ctx, m.Market, p.starts[i])
 		if err != nil {
 			return err
@@ -144,19 +160,33 @@ func (d *Desk) fix(ctx context.Context, p *parts) error {
 }
 
 // open opens the current series and says which are made up.
-func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timeframe) (series []*market.Bars, madeUp []*bool, err error) {
-	infos, series, err := d.cfg.Library.OpenAll(ctx, symbols, frames, func(symbol string, tf market.Timeframe) error {
-		known, err := d.known(ctx)
-		return errors.Join(noData(known, symbol, tf), err)
-	})
-	if err != nil {
+func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series) (
+	series []*market.Bars, madeUp []*bool, err error,
+) {
+	add := func(symbols []string, frames []market.Timeframe, context bool) error {
+		infos, more, err := d.cfg.Library.OpenAll(ctx, symbols, frames, func(symbol string, tf market.Timeframe) error {
+			known, err := d.known(ctx)
+			missing := noData(known, symbol, tf)
+			if context {
+				missing = fmt.Errorf("%s is a context symbol, and %w; the library has %s", symbol, missing, known.Names())
+			}
+			return errors.Join(missing, err)
+		})
+		series = append(series, more...)
+		for _, e := range infos {
+			madeUp = append(madeUp, e.MadeUp)
+		}
+		return err
+	}
+	errs := []error{add(symbols, frames, false)}
+	for _, c := range others {
+		errs = append(errs, add([]string{c.Symbol}, []market.Timeframe{c.Timeframe}, true))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
-	for _, e := range infos {
-		madeUp = append(madeUp, e.MadeUp)
-	}
 	base := shortest(series).Timeframe
-	for _, b := range series {
+	for _, b := range series[:len(series)-len(others)] {
 		if b.Timeframe == base && b.Len() < minBars {
 			return nil, nil, wrong("there are only %d %s bars of %s, and a research needs %d: import more", b.Len(), b.Timeframe, b.Symbol, minBars)
 		}
@@ -165,9 +195,10 @@ func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timef
 }
 
 // shortest is the series of the first symbol that decisions are made at.
-func shortest(series []*market.Bars) *market.Bars { return shortestOf(series, series[0].Symbol) }
+func shortest(series []*market.Bars) *market.Bars { return ShortestOf(series, series[0].Symbol) }
 
-func shortestOf(series []*market.Bars, symbol string) (best *market.Bars) {
+// ShortestOf is the series of a symbol that its holdout is a share of.
+func ShortestOf(series []*market.Bars, symbol string) (best *market.Bars) {
 	for _, b := range series {
 		if b.Symbol == symbol && (best == nil || b.Timeframe.End(0) < best.Timeframe.End(0)) {
 			best = b

@@ -12,7 +12,7 @@ import (
 func TestDesk_PinsBarsWithoutAFileThatADeathWouldLeave(t *testing.T) {
 	d, a := newDesk(t, map[string]int{"EURUSD": 3000})
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
-	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1})
+	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

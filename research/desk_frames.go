@@ -8,8 +8,6 @@ import (
 
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/feature"
-	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/strategy"
 )
 
 func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
@@ -31,17 +29,19 @@ func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
 }
 
 // agree is feature.Agree for a request.
-func (d *Desk) agree(ctx context.Context, symbols []string, frames []market.Timeframe, span strategy.Span) (told []string, err error) {
-	if len(frames) < 2 {
+func (d *Desk) agree(ctx context.Context, s subject) (told []string, err error) {
+	if len(s.frames) < 2 && len(s.context) == 0 {
 		return nil, nil
 	}
-	series, _, err := d.open(ctx, symbols, frames)
+	series, _, err := d.open(ctx, s.symbols, s.frames, s.context)
 	if err != nil {
 		return nil, err
 	}
-	told, err = feature.Agree(series, shortest(series).Timeframe, span)
-	if err != nil {
+	base, traded := shortest(series).Timeframe, len(series)-len(s.context)
+	told, err = feature.Agree(series[:traded], base, s.span)
+	more, bad := feature.AgreeContext(series[:traded], series[traded:], base, s.span)
+	if err = errors.Join(err, bad); err != nil {
 		return nil, wrong("%w", err)
 	}
-	return told, nil
+	return append(told, more...), nil
 }

@@ -22,7 +22,8 @@ type subject struct {
 	brief    designer.Brief
 	symbols  []string
 	frames   []market.Timeframe
-	span     strategy.Span // of a strategy that was given
+	context  []strategy.Series // of context symbols
+	span     strategy.Span     // of a strategy that was given
 	warnings []string
 }
 
@@ -57,7 +58,7 @@ func (d *Desk) subject(ctx context.Context, t Request) (subject, error) {
 	if err := d.enoughBars(known, &b); err != nil {
 		return subject{}, err
 	}
-	return subject{brief: b, symbols: b.Symbols, frames: b.Timeframes(), warnings: warnings}, nil
+	return subject{brief: b, symbols: b.Symbols, frames: b.Timeframes(), context: b.ContextSeries(), warnings: warnings}, nil
 }
 
 func unknownWords(b designer.Brief) string {
@@ -129,7 +130,7 @@ func (d *Desk) given(ctx context.Context, t Request, known designer.Known, chose
 	if err := fits(chosen, s.Strategy); err != nil {
 		return subject{}, err
 	}
-	sub := subject{text: text, name: s.Name, symbols: s.Data.Symbols, frames: s.Data.Timeframes, span: s.Data.Span}
+	sub := subject{text: text, name: s.Name, symbols: s.Data.Symbols, frames: s.Data.Timeframes, context: s.ContextSeries(), span: s.Data.Span}
 	given := designer.Chosen{Symbols: s.Data.Symbols, Timeframes: s.Data.Timeframes}
 	if err := given.Contradicts(t.Brief, known); err != nil {
 		return subject{}, wrong("strategy %s: %w", s.Name, err)
@@ -186,7 +187,7 @@ func (d *Desk) known(ctx context.Context) (designer.Known, error) {
 		return designer.Known{}, fmt.Errorf("library of bars: %w", err)
 	}
 	return designer.Known{Series: text.Map(entries, func(e jobs.SeriesInfo) designer.KnownSeries {
-		return designer.KnownSeries{Symbol: e.Symbol, Timeframe: e.Timeframe, Bars: e.Bars}
+		return designer.KnownSeries{Symbol: e.Symbol, Timeframe: e.Timeframe, Bars: e.Bars, First: e.First, Last: e.Last}
 	})}, nil
 }
 

@@ -345,7 +345,7 @@ func TestDesk_CutsAllTimeframesAtOneInstant(t *testing.T) {
 		t.Fatal(err)
 	}
 	added(t, d.cfg.Library, long)
-	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H4, market.H1})
+	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H4, market.H1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +424,7 @@ func TestDesk_CutsWhereTheHoldoutOfTheMarketBegins(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.from["mkt_EURUSD"] = time.Unix(bars.Time[1500], 0).UTC()
-	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1})
+	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,7 +441,7 @@ func TestDesk_CutsSeveralMarketsSoThatNoHoldoutWasSearched(t *testing.T) {
 	}
 	early, late := time.Unix(bars.Time[1200], 0).UTC(), time.Unix(bars.Time[1700], 0).UTC()
 	a.from["mkt_EURUSD"], a.from["mkt_GBPUSD"] = late, early
-	p, err := d.cut(t.Context(), []string{"EURUSD", "GBPUSD"}, []market.Timeframe{market.H1})
+	p, err := d.cut(t.Context(), []string{"EURUSD", "GBPUSD"}, []market.Timeframe{market.H1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,9 @@ import (
 //	panic:designing:              every design panics
 //	hang:backtesting:slow         runs for ever, alive, until it is cancelled
 //	delay=2s:assessing:           begins two seconds later
+//	panic:examining:              every examination of a finalist panics
 //	panic:confirming:             every look at a holdout panics
+//	panic:following:              every step that follows a claim panics
 //	memory:training:              takes memory until the process dies of it; set a limit first (ulimit -d)
 //
 // The backend asks for it at each claim, so that one that is started without it
@@ -75,12 +77,17 @@ func parseInjection(text string) (Injection, error) {
 		return i, err
 	}
 	i.Text = fields[2]
+	if strings.EqualFold(fields[1], string(calibrating)) {
+		i.Phase = calibrating
+		return i, nil
+	}
 	if fields[1] == "" {
 		return i, nil
 	}
 	i.Phase = Phase(strings.ToUpper(fields[1]))
-	if i.Phase != confirming && !slices.Contains(Phases[1:len(Phases)-1], i.Phase) {
-		return i, fmt.Errorf("there is no phase %q; there is designing, training, backtesting, assessing and confirming", fields[1])
+	if !slices.Contains([]Phase{examining, confirming, following}, i.Phase) && !slices.Contains(Phases[1:len(Phases)-1], i.Phase) {
+		return i, fmt.Errorf("there is no phase %q; there is designing, training, backtesting, assessing, examining, confirming and following",
+			fields[1])
 	}
 	return i, nil
 }
@@ -109,14 +116,24 @@ func (i Injection) String() string {
 	return string(i.Action)
 }
 
-// confirming is the phase of a confirmation, which belongs to a run.
-const confirming Phase = "CONFIRMING"
+// The phases of examinations and confirmations, which belong to a run, and of a step that
+// follows a claim.
+const (
+	examining  Phase = "EXAMINING"
+	confirming Phase = "CONFIRMING"
+	following  Phase = "FOLLOWING"
+)
 
 // For finds the first injection that an operation is to have; "" if none.
 func (list Injections) For(op ktrdr.Operation) string {
 	phase := phaseOf(op.Type)
-	if op.Type == ktrdr.AgentConfirm {
+	switch op.Type {
+	case ktrdr.AgentConfirm:
 		phase = confirming
+	case ktrdr.Examining:
+		phase = examining
+	case ktrdr.ClaimStep:
+		phase = following
 	}
 	if len(list) == 0 || phase == Idle {
 		return ""

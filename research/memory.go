@@ -40,6 +40,11 @@ func (v View) hides(searched []Span) bool {
 	})
 }
 
+// elsewhere says that an experiment was on other markets than this research.
+func (v View) elsewhere(symbols []string) bool {
+	return !slices.ContainsFunc(symbols, func(s string) bool { return slices.Contains(v.Symbols, s) })
+}
+
 // Past is what a designer is told.
 type Past struct {
 	Experiments []designer.Experiment
@@ -64,6 +69,7 @@ func (m *Memory) Recall(ctx context.Context, v View) (p Past, err error) {
 			Strategy string           `json:"strategy_yaml"`
 			Key      string           `json:"key"`
 			Genome   *designer.Genome `json:"genome"`
+			Symbols  []string         `json:"symbols"`
 			Searched []Span           `json:"searched"`
 			Outcome  designer.Outcome `json:"outcome"`
 		}
@@ -75,7 +81,8 @@ func (m *Memory) Recall(ctx context.Context, v View) (p Past, err error) {
 		}
 		p.Experiments = append(p.Experiments, designer.Experiment{
 			Source: place.Key(), Generation: n.Generation, Index: n.Index, Earlier: n.Run != v.Run,
-			Strategy: e.Strategy, Key: e.Key, Genome: e.Genome, Outcome: e.Outcome,
+			Elsewhere: n.Run != v.Run && v.elsewhere(e.Symbols),
+			Strategy:  e.Strategy, Key: e.Key, Genome: e.Genome, Outcome: e.Outcome,
 		})
 		old := len(p.Experiments) - 1 // of others the newest came first
 		if n.Run == v.Run {

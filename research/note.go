@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -116,7 +118,7 @@ func (r *research) experiment(status Outcome) Experiment {
 		Name: r.state.StrategyName, Strategy: r.state.Strategy, Seed: r.spec.Seed, Status: status, Hypothesis: r.state.Hypothesis,
 		Searched: r.spec.Searched,
 	}
-	for _, b := range r.spec.Bars {
+	for _, b := range jobs.TradedBars(r.spec.Bars) {
 		if !slices.Contains(e.Symbols, b.Symbol) {
 			e.Symbols = append(e.Symbols, b.Symbol)
 		}
@@ -197,6 +199,7 @@ func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
 	}
 	if f := e.figures(); f != nil {
 		o.Sharpe, o.Trades, o.Drawdown, o.CostShare = f.Sharpe, f.Trades, f.MaxDrawdown, f.CostShare
+		o.Behaviour = behaviour(e.run)
 	}
 	for _, reason := range v.Reasons {
 		lesson := teaches[reason.Code]
@@ -206,3 +209,31 @@ func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
 	}
 	return o
 }
+
+// behaviour is how a backtest traded; nil if it did not.
+func behaviour(run *jobs.BacktestResult) *designer.Behaviour {
+	m := &run.Metrics
+	if m.TotalTrades == 0 || m.Exposure == nil {
+		return nil
+	}
+	b := &designer.Behaviour{
+		Held:     rounded(float64(*m.Exposure*float64(max(m.Bars-1, 0))) / float64(m.TotalTrades)),
+		Exposure: rounded(*m.Exposure),
+	}
+	if run.Daily == nil {
+		return b
+	}
+	days, err := run.Daily.List()
+	if err != nil {
+		return b // its returns cannot be read; how long it held can
+	}
+	returns := make([]float64, len(days))
+	for i, d := range days {
+		returns[i] = float64(d.Return)
+	}
+	b.Path = designer.PathOf(run.Daily.First, returns)
+	return b
+}
+
+// rounded keeps three decimals: notes are read by people.
+func rounded(x float64) float64 { return math.Round(1000*x) / 1000 }

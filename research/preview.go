@@ -60,8 +60,9 @@ type PreviewSeries struct {
 	Searched    int       `json:"searched_bars"`
 	Sealed      int       `json:"holdout_bars"`
 	HoldoutFrom time.Time `json:"holdout_from"`
-	CostPerSide float64   `json:"cost_per_side_bp"` // the floor, in basis points of a trade's value
-	MadeUp      *bool     `json:"made_up"`          // null: not known
+	Context     bool      `json:"context,omitempty"` // it is read and not traded
+	CostPerSide float64   `json:"cost_per_side_bp"`  // the floor, in basis points of a trade's value
+	MadeUp      *bool     `json:"made_up"`           // null: not known
 }
 
 // preview answers a dry run. It checks what Start checks and stores nothing.
@@ -71,7 +72,7 @@ func (d *Desk) preview(ctx context.Context, t Request) (Triggered, error) {
 		return Triggered{}, err
 	}
 	var markets []ktrdr.Market
-	v, err := d.divide(ctx, c.about.symbols, c.about.frames, func(ctx context.Context, b *market.Bars) (ktrdr.Market, error) {
+	v, err := d.divide(ctx, c.about.symbols, c.about.frames, c.about.context, func(ctx context.Context, b *market.Bars) (ktrdr.Market, error) {
 		m, err := d.cfg.Markets.Known(ctx, b)
 		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound { // it is assigned when a research starts
 			m, err = ktrdr.Market{ID: b.Symbol}, nil
@@ -86,8 +87,11 @@ func (d *Desk) preview(ctx context.Context, t Request) (Triggered, error) {
 		Count: c.Count, Model: c.Model, Strategy: c.about.name, Symbols: c.about.symbols,
 		Timeframe: string(shortest(v.series).Timeframe), Timeframes: text.Strings(c.about.frames),
 	}
-	p.addSeries(v, c.costs)
-	if err := d.estimate(ctx, p, c, markets); err != nil {
+	p.addSeries(v, c)
+	for _, m := range markets { // a look reads context symbols too, and a trial does not count there
+		p.Looks = max(p.Looks, m.Looks)
+	}
+	if err := d.estimate(ctx, p, c, markets[:len(markets)-len(c.about.context)]); err != nil {
 		return Triggered{}, err
 	}
 	out := Triggered{
@@ -109,14 +113,14 @@ func nearest(words []string) map[string]string {
 	return known
 }
 
-func (p *Preview) addSeries(v divided, costs []SymbolCosts) {
+func (p *Preview) addSeries(v divided, c checkedRequest) {
 	for i, b := range v.series {
 		s := PreviewSeries{
 			Symbol: b.Symbol, Timeframe: string(b.Timeframe), Searched: v.cuts[i], Sealed: b.Len() - v.cuts[i], HoldoutFrom: v.from,
-			MadeUp: v.madeUp[i],
+			MadeUp: v.madeUp[i], Context: i >= len(v.series)-len(c.about.context),
 		}
-		if k := slices.IndexFunc(costs, func(c SymbolCosts) bool { return c.Symbol == b.Symbol }); k >= 0 {
-			s.CostPerSide = costs[k].PerSide() * 1e4
+		if k := slices.IndexFunc(c.costs, func(c SymbolCosts) bool { return c.Symbol == b.Symbol }); k >= 0 {
+			s.CostPerSide = c.costs[k].PerSide() * 1e4
 		}
 		p.Series = append(p.Series, s)
 	}
@@ -126,9 +130,6 @@ func (p *Preview) addSeries(v divided, costs []SymbolCosts) {
 func (d *Desk) estimate(ctx context.Context, p *Preview, c checkedRequest, markets []ktrdr.Market) error {
 	most := slices.MaxFunc(markets, func(a, b ktrdr.Market) int { return a.Trials - b.Trials })
 	p.Trials = most.Trials
-	for _, m := range markets {
-		p.Looks = max(p.Looks, m.Looks)
-	}
 	p.TrialsAfter = p.Trials + p.Count
 	if !c.Until.IsZero() {
 		p.TrialsAfter = evidence.OpenEndedTrials(p.Trials, p.Count, 0)

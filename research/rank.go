@@ -94,6 +94,10 @@ func Standing(t *ktrdr.Trial) string {
 		return "not confirmed"
 	case t.Look != "":
 		return "being confirmed"
+	case t.Rung == ktrdr.RungFinalist && t.Examined == string(evidence.Fragile):
+		return "finalist, fragile"
+	case t.Rung == ktrdr.RungFinalist && t.Examined == string(evidence.Failed):
+		return "finalist, examination failed"
 	case t.Rung == ktrdr.RungFinalist:
 		return "finalist, not opened"
 	case t.Type != ktrdr.AgentResearch:

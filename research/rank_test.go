@@ -86,13 +86,17 @@ func TestStanding_SaysWhatATrialCameTo(t *testing.T) {
 		"claimed":              func(t *ktrdr.Trial) { t.Claim, t.Look, t.LookEnded = true, "op_l", true },
 		"not confirmed":        func(t *ktrdr.Trial) { t.Rung, t.Look, t.LookEnded = ktrdr.RungFinalist, "op_l", true },
 		"being confirmed":      func(t *ktrdr.Trial) { t.Rung, t.Look = ktrdr.RungFinalist, "op_l" },
-		"finalist, not opened": func(t *ktrdr.Trial) { t.Rung = ktrdr.RungFinalist },
-		"no edge":              func(*ktrdr.Trial) {},
-		"gate rejected":        func(t *ktrdr.Trial) { t.Rung = ktrdr.RungRejected },
-		"failed":               func(t *ktrdr.Trial) { t.Status = ktrdr.Failed },
-		"cancelled":            func(t *ktrdr.Trial) { t.Status = ktrdr.Cancelled },
-		"not ended":            func(t *ktrdr.Trial) { t.Status = ktrdr.Running },
-		"by hand":              func(t *ktrdr.Trial) { t.Type, t.Rung = ktrdr.Backtesting, "" },
+		"finalist, not opened": func(t *ktrdr.Trial) { t.Rung, t.Examined = ktrdr.RungFinalist, "robust" },
+		"finalist, fragile":    func(t *ktrdr.Trial) { t.Rung, t.Examined = ktrdr.RungFinalist, "fragile" },
+		"finalist, examination failed": func(t *ktrdr.Trial) {
+			t.Rung, t.Examined = ktrdr.RungFinalist, "failed"
+		},
+		"no edge":       func(*ktrdr.Trial) {},
+		"gate rejected": func(t *ktrdr.Trial) { t.Rung = ktrdr.RungRejected },
+		"failed":        func(t *ktrdr.Trial) { t.Status = ktrdr.Failed },
+		"cancelled":     func(t *ktrdr.Trial) { t.Status = ktrdr.Cancelled },
+		"not ended":     func(t *ktrdr.Trial) { t.Status = ktrdr.Running },
+		"by hand":       func(t *ktrdr.Trial) { t.Type, t.Rung = ktrdr.Backtesting, "" },
 	} {
 		one := tried("x", 1, 1, change)
 		if got := Standing(&one); got != want {

@@ -17,8 +17,8 @@ type RunStore interface {
 	OpenRuns(ctx context.Context) ([]ktrdr.OpenRun, error)
 	CancelBatch(ctx context.Context, run string) (more bool, err error)
 	SettleRun(ctx context.Context, run string) error
-	Finalist(ctx context.Context, run string, generation int) (*ktrdr.Operation, error)
-	CloseGeneration(ctx context.Context, run string, generation int, confirm *ktrdr.NewOperation) (bool, error)
+	Finalists(ctx context.Context, run string, generation, most int) ([]ktrdr.Operation, error)
+	CloseGeneration(ctx context.Context, run string, generation int, confirm *ktrdr.NewOperation, examined ...ktrdr.Examined) (bool, error)
 	TallyGenerations(ctx context.Context, run string) ([]ktrdr.GenerationTally, error)
 	GiveUpRun(ctx context.Context, run, why string) (bool, error)
 	EndRun(ctx context.Context, run string) (bool, error)
@@ -28,9 +28,10 @@ type RunStore interface {
 	Market(ctx context.Context, id string) (ktrdr.Market, error)
 }
 
-// RunController starts, confirms and ends the generations of runs.
+// RunController starts, examines, confirms and ends the generations of runs.
 //
-//	generation ends ──close──▶ its best finalist is confirmed, the next may start
+//	generation ends ──▶ its best two finalists are examined
+//	examined ──close──▶ the best that is not fragile is confirmed, the next may start
 //	all closed ──────until────▶ the next generation is created
 //	           └─────else─────▶ the run ends
 //	cancelled ──batches──▶ nothing is open ──▶ the run ends
@@ -46,7 +47,7 @@ func NewRunController(s RunStore) *RunController { return &RunController{s} }
 // RunStep is one thing that a RunController did.
 type RunStep struct {
 	Run        string
-	Did        string // closed, confirming, started, given up, ended
+	Did        string // examining, closed, confirming, started, given up, ended
 	Generation int
 	Why        string // a finalist could not be confirmed; else empty
 }
@@ -103,12 +104,15 @@ func (k *RunController) close(ctx context.Context, run *ktrdr.OpenRun, now time.
 		if run.Closed+1 == run.Generations && run.Created < run.Planned {
 			return did, nil // more of it is being created
 		}
-		why, confirming, changed, err := k.closeOne(ctx, run.ID, run.Closed)
-		if err != nil || !changed {
+		c, err := k.closeOne(ctx, run.ID, run.Closed)
+		if c.examined {
+			did = append(did, RunStep{Run: run.ID, Did: "examining", Generation: run.Closed})
+		}
+		if err != nil || !c.changed {
 			return did, err
 		}
-		did = append(did, RunStep{Run: run.ID, Did: "closed", Generation: run.Closed, Why: why})
-		if confirming {
+		did = append(did, RunStep{Run: run.ID, Did: "closed", Generation: run.Closed, Why: c.why})
+		if c.confirming {
 			did = append(did, RunStep{Run: run.ID, Did: "confirming", Generation: run.Closed})
 			run.OldestOpen = run.Closed
 		}
@@ -121,26 +125,24 @@ func (k *RunController) close(ctx context.Context, run *ktrdr.OpenRun, now time.
 	return append(did, more...), err
 }
 
-func (k *RunController) closeOne(ctx context.Context, run string, generation int) (why string, confirming, changed bool, err error) {
-	best, err := k.store.Finalist(ctx, run, generation)
-	if err != nil {
-		return "", false, false, err
+// closing is how far a generation came.
+type closing struct {
+	why                           string // a finalist is not opened
+	changed, confirming, examined bool   // examined: examinations are open
+}
+
+func (k *RunController) closeOne(ctx context.Context, run string, generation int) (c closing, err error) {
+	list, told, open, err := k.candidates(ctx, run, generation)
+	if err != nil || open {
+		return closing{examined: err == nil}, err
 	}
+	c.why = told.why
 	var confirm *ktrdr.NewOperation
-	if best != nil {
-		op, err := k.confirmation(ctx, best)
-		var never *unconfirmed
-		switch {
-		case errors.As(err, &never):
-			why = never.Error()
-		case err != nil:
-			return "", false, false, fmt.Errorf("confirmation of %s: %w", best.ID, err)
-		default:
-			confirm = &op
-		}
+	if best := bestOf(list); best != nil {
+		confirm, c.confirming = &best.confirm, true
 	}
-	changed, err = k.store.CloseGeneration(ctx, run, generation, confirm)
-	return why, confirm != nil, changed, err
+	c.changed, err = k.store.CloseGeneration(ctx, run, generation, confirm, told.states...)
+	return c, err
 }
 
 // unconfirmed says why a finalist can never be confirmed, however often it is tried.
@@ -267,7 +269,7 @@ func (s Spec) generation(run *ktrdr.OpenRun) ([]ktrdr.NewOperation, []ktrdr.Idem
 	var ops []ktrdr.NewOperation
 	var keys []ktrdr.IdempotencyKey
 	for i := range s.Size {
-		op, err := s.at(run.Generations*s.Size+i).operation(name, true, row)
+		op, err := s.At(run.Generations*s.Size+i).operation(name, true, row)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,12 +13,19 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
 )
 
 // diary is a store of one run in memory. It notes what a RunController asks for.
 type diary struct {
 	run      ktrdr.OpenRun
 	finalist *ktrdr.Operation
+	second   *ktrdr.Operation          // another finalist
+	state    evidence.ExaminationState // that every examination comes to; empty: robust
+	scores   []float64                 // of the examinations
+	breaks   bool                      // every examination fails
+	exams    []ktrdr.Operation         // that were created
+	examined []ktrdr.Examined
 	tallies  []ktrdr.GenerationTally
 	first    ktrdr.Operation
 	paused   bool
@@ -44,13 +52,18 @@ func (d *diary) CancelBatch(context.Context, string) (bool, error) {
 
 func (d *diary) SettleRun(context.Context, string) error { d.note("settle"); return nil }
 
-func (d *diary) Finalist(_ context.Context, _ string, g int) (*ktrdr.Operation, error) {
-	return d.finalist, nil
+func (d *diary) Finalists(context.Context, string, int, int) (list []ktrdr.Operation, err error) {
+	for _, f := range []*ktrdr.Operation{d.finalist, d.second} {
+		if f != nil {
+			list = append(list, *f)
+		}
+	}
+	return list, nil
 }
 
-func (d *diary) CloseGeneration(_ context.Context, _ string, g int, confirm *ktrdr.NewOperation) (bool, error) {
+func (d *diary) CloseGeneration(_ context.Context, _ string, g int, confirm *ktrdr.NewOperation, x ...ktrdr.Examined) (bool, error) {
 	d.note("close %d", g)
-	d.confirmed = confirm
+	d.confirmed, d.examined = confirm, x
 	return true, nil
 }
 
@@ -70,9 +83,52 @@ func (d *diary) List(context.Context, ktrdr.OperationQuery) (ktrdr.OperationPage
 }
 
 func (d *diary) SubmitAll(_ context.Context, ops []ktrdr.NewOperation, _ []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error) {
+	if ops[0].Type == ktrdr.Examining {
+		return d.examine(ops), nil
+	}
 	d.note("start %d", ops[0].Queue.Generation)
 	d.submitted = ops
 	return nil, nil
+}
+
+// examine creates examinations. Asked for them again, it says that they have ended.
+func (d *diary) examine(ops []ktrdr.NewOperation) (made []ktrdr.Operation) {
+	if len(d.exams) > 0 {
+		return d.exams
+	}
+	d.note("examine %d", len(ops))
+	for i, n := range ops {
+		op := ktrdr.Operation{
+			ID: ktrdr.OperationID(fmt.Sprintf("op_examination_%d", i+1)), Type: n.Type, Spec: n.Spec, Status: ktrdr.Pending,
+		}
+		made = append(made, op)
+		op.Status = ktrdr.Completed
+		x := evidence.Examination{State: cmp.Or(d.state, evidence.Robust), Summary: "Fragile: a reason."}
+		if i < len(d.scores) {
+			x.Score = &d.scores[i]
+		}
+		if d.breaks {
+			op.Status, op.ErrorMessage = ktrdr.Failed, "out of memory"
+		} else {
+			op.Result, _ = encode(jobs.ExaminationResult{Examination: x})
+		}
+		d.exams = append(d.exams, op)
+	}
+	return made
+}
+
+// twice advances a run whose finalists are examined in between.
+func (d *diary) twice(t *testing.T) []RunStep {
+	t.Helper()
+	k := NewRunController(d)
+	did, _, err := k.Advance(t.Context(), time.Now())
+	if err != nil || len(did) != 1 || did[0].Did != "examining" || d.confirmed != nil {
+		t.Fatalf("did %+v, %v; want it to examine", did, err)
+	}
+	if did, _, err = k.Advance(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return did
 }
 
 func (d *diary) Market(_ context.Context, id string) (ktrdr.Market, error) {
@@ -162,9 +218,12 @@ func TestKeeper_ConfirmsTheFinalistOfAGeneration(t *testing.T) {
 	spec, _ := spanned(t)
 	spec.HoldoutFrom = day(100)
 	d := lasting(func(d *diary) { d.run.Until, d.finalist = time.Time{}, finalist(t, spec) })
-	did, _, err := NewRunController(d).Advance(t.Context(), time.Now())
-	if err != nil || !slices.Equal(d.did, []string{"close 0"}) {
-		t.Fatalf("did %q (%v), %v: want it to wait for the confirmation", d.did, did, err)
+	did := d.twice(t)
+	if !slices.Equal(d.did, []string{"examine 1", "close 0"}) {
+		t.Fatalf("did %q (%v): want it to wait for the confirmation", d.did, did)
+	}
+	if x := d.examined; len(x) != 1 || x[0] != (ktrdr.Examined{Research: d.finalist.ID, Operation: "op_examination_1", State: "robust"}) {
+		t.Errorf("examined %+v", x)
 	}
 	n := d.confirmed
 	if n == nil || n.Type != ktrdr.AgentConfirm || n.Run != "run_a" || n.Look == nil {
@@ -220,8 +279,13 @@ func TestKeeper_ConfirmsOnlyOnBarsThatAreHoldoutNow(t *testing.T) {
 		"after it":            {day(120), time.Time{}},
 	} {
 		d := lasting(func(d *diary) { d.run.Until, d.finalist, d.holdout = time.Time{}, finalist(t, spec), c.now })
-		if _, _, err := NewRunController(d).Advance(t.Context(), time.Now()); err != nil || (d.confirmed == nil) != c.want.IsZero() {
-			t.Errorf("%s: confirms with %+v, %v", name, d.confirmed, err)
+		for range 2 { // it is examined in between
+			if _, _, err := NewRunController(d).Advance(t.Context(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if (d.confirmed == nil) != c.want.IsZero() {
+			t.Errorf("%s: confirms with %+v", name, d.confirmed)
 			continue
 		}
 		if d.confirmed == nil {

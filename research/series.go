@@ -8,31 +8,25 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-type series struct {
-	symbol    string
-	timeframe market.Timeframe
-}
-
-func readBy(s *strategy.Strategy) (all []series) {
+func readBy(s *strategy.Strategy) (all []strategy.Series) {
 	for _, symbol := range s.Data.Symbols {
 		for _, tf := range s.Data.Timeframes {
-			all = append(all, series{symbol, tf})
+			all = append(all, strategy.Series{Symbol: symbol, Timeframe: tf})
 		}
 	}
-	return all
+	return append(all, s.ContextSeries()...)
 }
 
-func barsOf(all []jobs.Bars, wanted []series, name string) ([]jobs.Bars, error) {
+func barsOf(all []jobs.Bars, wanted []strategy.Series, name string) ([]jobs.Bars, error) {
 	var picked []jobs.Bars
 	var missing []string
 	for _, want := range wanted {
-		i := slices.IndexFunc(all, func(b jobs.Bars) bool { return b.Symbol == want.symbol && b.Timeframe == want.timeframe })
+		i := slices.IndexFunc(all, func(b jobs.Bars) bool { return b.Symbol == want.Symbol && b.Timeframe == want.Timeframe })
 		if i < 0 {
-			missing = append(missing, fmt.Sprintf("%s %s", want.symbol, want.timeframe))
+			missing = append(missing, fmt.Sprintf("%s %s", want.Symbol, want.Timeframe))
 			continue
 		}
 		picked = append(picked, all[i])
@@ -57,20 +51,27 @@ func trainedOn(training *ktrdr.Operation) ([]jobs.Bars, error) {
 	return spec.Bars, nil
 }
 
+// barsOfSymbols are the bars of symbols, and those of the context symbols behind them.
 func barsOfSymbols(all []jobs.Bars, symbols []string) (picked []jobs.Bars) {
 	for _, symbol := range symbols {
 		for _, b := range all {
-			if b.Symbol == symbol {
+			if b.Symbol == symbol && !b.Context {
 				picked = append(picked, b)
 			}
+		}
+	}
+	for _, b := range all {
+		if b.Context {
+			picked = append(picked, b)
 		}
 	}
 	return picked
 }
 
+// symbolsOf are the symbols that are traded.
 func symbolsOf(bars []jobs.Bars) (list []string) {
 	for _, b := range bars {
-		if !slices.Contains(list, b.Symbol) {
+		if !b.Context && !slices.Contains(list, b.Symbol) {
 			list = append(list, b.Symbol)
 		}
 	}

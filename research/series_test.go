@@ -93,18 +93,18 @@ func TestPlan_RefusesABacktestOfOtherSymbols(t *testing.T) {
 }
 
 // barsFor are bars of the series in reverse order, each with its own hash.
-func barsFor(all []series, from byte) (bars []jobs.Bars) {
+func barsFor(all []strategy.Series, from byte) (bars []jobs.Bars) {
 	for i, one := range all {
 		bars = append(bars, jobs.Bars{
-			Symbol: one.symbol, Timeframe: one.timeframe, Hash: mark(from + byte(i)),
-			Artifact: ktrdr.Artifact{Name: one.symbol, SHA256: mark(200 - byte(i)), Size: 9},
+			Symbol: one.Symbol, Timeframe: one.Timeframe, Hash: mark(from + byte(i)),
+			Artifact: ktrdr.Artifact{Name: one.Symbol, SHA256: mark(200 - byte(i)), Size: 9},
 		})
 	}
 	slices.Reverse(bars)
 	return bars
 }
 
-func requireSeries(t *testing.T, got []jobs.Bars, want []series, from byte) {
+func requireSeries(t *testing.T, got []jobs.Bars, want []strategy.Series, from byte) {
 	t.Helper()
 	if !slices.Equal(seriesOf(got), want) {
 		t.Fatalf("bars of %v, want %v", seriesOf(got), want)
@@ -126,9 +126,9 @@ func newestSpec[T any](tr *tree) (spec T) {
 }
 
 // seriesOf names the bars.
-func seriesOf(bars []jobs.Bars) (all []series) {
+func seriesOf(bars []jobs.Bars) (all []strategy.Series) {
 	for _, b := range bars {
-		all = append(all, series{b.Symbol, b.Timeframe})
+		all = append(all, strategy.Series{Symbol: b.Symbol, Timeframe: b.Timeframe})
 	}
 	return all
 }

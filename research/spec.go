@@ -46,7 +46,7 @@ type Spec struct {
 	RunPosition
 	Size    int       `json:"generation_size"` // of the run's generations
 	Until   time.Time `json:"until,omitzero"`  // no generation of the run starts after this
-	Horizon string    `json:"horizon"`         // which notes of other runs count
+	Horizon string    `json:"horizon"`         // which notes of other runs count; empty: none
 
 	Bars        []jobs.Bars    `json:"bars"`                  // what research may see
 	Holdout     []jobs.Bars    `json:"holdout"`               // the bars after them, for the confirmation alone
@@ -54,6 +54,10 @@ type Spec struct {
 	Sealed      []Span         `json:"sealed"`                // and the second
 	HoldoutFrom time.Time      `json:"holdout_from,omitzero"` // trading of the holdout begins here
 	Markets     []SymbolMarket `json:"markets,omitempty"`     // whose ledgers it counts in
+
+	// ContextMarkets are those of the context symbols. A research is no trial there; a
+	// look at the holdout reads their bars, and is counted there too.
+	ContextMarkets []SymbolMarket `json:"context_markets,omitempty"`
 
 	Costs       instrument.Costs `json:"costs"`                  // what a design is written for: those of the dearest symbol
 	SymbolCosts []SymbolCosts    `json:"symbol_costs,omitempty"` // the floor of each symbol
@@ -111,7 +115,7 @@ type DesignSpec struct {
 
 // View is what the design may know of others.
 func (s DesignSpec) View() View {
-	symbols := text.Map(s.Bars, func(b jobs.Bars) string { return b.Symbol })
+	symbols := text.Map(jobs.TradedBars(s.Bars), func(b jobs.Bars) string { return b.Symbol })
 	return View{Run: s.Run, Generation: s.Generation, Horizon: s.Horizon, Symbols: symbols, Sealed: s.Sealed}
 }
 

@@ -18,8 +18,8 @@ type Span struct {
 	Hash      ktrdr.Hash       `json:"bars_hash"`
 }
 
-// spanOf describes bars, of which there is one at least.
-func spanOf(b *market.Bars) Span {
+// SpanOf describes bars, of which there is one at least.
+func SpanOf(b *market.Bars) Span {
 	last := b.Time[b.Len()-1]
 	return Span{b.Symbol, b.Timeframe, time.Unix(b.Time[0], 0).UTC(), time.Unix(b.Timeframe.End(last), 0).UTC(), b.Hash()}
 }

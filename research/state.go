@@ -31,6 +31,7 @@ var Phases = []Phase{Idle, Designing, Training, Backtesting, Assessing, Done}
 func phaseOf(t ktrdr.Type) Phase {
 	return cmp.Or(map[ktrdr.Type]Phase{
 		ktrdr.AgentDesign: Designing, ktrdr.Training: Training, ktrdr.Backtesting: Backtesting, ktrdr.AgentAssessment: Assessing,
+		ktrdr.CalibrationPart: calibrating,
 	}[t], Idle)
 }
 

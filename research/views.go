@@ -11,12 +11,15 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/jobs"
 )
 
 // Engine is what the views need of the engine.
 type Engine interface {
 	Notes
 	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
+	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
+	Market(ctx context.Context, id string) (ktrdr.Market, error)
 	Workers(ctx context.Context) ([]ktrdr.Worker, error)
 	InQueue(ctx context.Context, name string, most int) (ktrdr.QueueState, error)
 	OpenRuns(ctx context.Context) ([]ktrdr.OpenRun, error)
@@ -24,6 +27,9 @@ type Engine interface {
 	Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage, error)
 	FindRun(ctx context.Context, id string) (ktrdr.Run, error)
 	Tally(ctx context.Context, q ktrdr.TallyQuery) (ktrdr.Tally, error)
+	Claims(ctx context.Context) ([]ktrdr.LivingClaim, error)
+	ClaimOf(ctx context.Context, id ktrdr.OperationID) (ktrdr.LivingClaim, error)
+	Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error)
 }
 
 // Views shows how research stands, and what it left.
@@ -101,13 +107,16 @@ type ExperimentRow struct {
 	At        time.Time         `json:"at"`
 	RunPosition
 
-	Strategy   string         `json:"strategy_name,omitempty"`
-	Status     Outcome        `json:"status"` // completed, gate_rejected, failed
-	Verdict    evidence.Level `json:"verdict,omitempty"`
-	Rung       string         `json:"rung,omitempty"` // gate_rejected, nothing or finalist
-	Summary    string         `json:"summary,omitempty"`
-	GateReason string         `json:"gate_rejection_reason,omitempty"`
-	Error      string         `json:"error_message,omitempty"`
+	Strategy string         `json:"strategy_name,omitempty"`
+	Status   Outcome        `json:"status"` // completed, gate_rejected, failed
+	Verdict  evidence.Level `json:"verdict,omitempty"`
+	Rung     string         `json:"rung,omitempty"` // gate_rejected, nothing or finalist
+	Summary  string         `json:"summary,omitempty"`
+	// beside a claim, in the answer about one research: how often this lab claims falsely on the market
+	Calibration string `json:"calibration,omitempty"`
+
+	GateReason string `json:"gate_rejection_reason,omitempty"`
+	Error      string `json:"error_message,omitempty"`
 
 	Sharpe      *float64 `json:"sharpe_ratio,omitempty"`
 	NetReturn   *float64 `json:"net_return,omitempty"`
@@ -121,8 +130,11 @@ type ExperimentRow struct {
 	MadeUp       *bool  `json:"made_up"` // its prices, or some of them, were made up; null: not known
 
 	// Only in the answer about one research, not in a list.
-	Trial *ktrdr.Trial    `json:"trial,omitempty"` // its row in the ledger
-	Note  json.RawMessage `json:"note,omitempty"`  // strategy, hypotheses, hashes
+	Trial *ktrdr.Trial    `json:"trial,omitempty"`  // its row in the ledger
+	Note  json.RawMessage `json:"note,omitempty"`   // strategy, hypotheses, hashes
+	Steps *Ladder         `json:"ladder,omitempty"` // where it stands
+	// of a finalist, when its generation is closed
+	Examination *evidence.Examination `json:"examination,omitempty"`
 }
 
 // TestEvidence stands beside every figure of the test part; empty without a verdict.
@@ -276,10 +288,28 @@ func (v Views) Experiment(ctx context.Context, id ktrdr.OperationID) (Experiment
 		return ExperimentRow{}, err
 	}
 	e := list[0]
+	if e.Steps, err = v.Ladder(ctx, op); err != nil {
+		return ExperimentRow{}, err
+	}
+	if e.Trial != nil && e.Trial.Examination != "" {
+		if e.Examination, err = v.examination(ctx, e.Trial.Examination); err != nil {
+			return e, err
+		}
+	}
 	if e.Note, err = json.Marshal(records[0].Experiment); err != nil {
 		return e, fmt.Errorf("experiment %s: %w", id, err)
 	}
-	return e, nil
+	return e, v.quote(ctx, &e)
+}
+
+// examination is what an examination found; nil if it did not complete.
+func (v Views) examination(ctx context.Context, id ktrdr.OperationID) (*evidence.Examination, error) {
+	op, err := v.Engine.Operation(ctx, id)
+	if err != nil || op.Status != ktrdr.Completed {
+		return nil, err
+	}
+	r, err := jobs.ReadExamination(&op)
+	return &r.Examination, err
 }
 
 const mostRows = 1000

@@ -81,7 +81,7 @@ func enter(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperatio
 			look.Key = string(id)
 		}
 		e.look = look.Key
-		_, err = reserveLook(ctx, t, id, place, look, markets)
+		_, err = reserveLook(ctx, t, id, place, look, markets, specHash(&n))
 	}
 	return e, err
 }
@@ -248,6 +248,16 @@ func (s *Store) keep(ctx context.Context, t *tx, op operationRow) error {
 	if e.Look != nil {
 		if err := endLook(ctx, t, op.ID, *e.Look); err != nil {
 			return fmt.Errorf("look of %s: %w", op.ID, err)
+		}
+	}
+	if e.Claim != nil {
+		c := *e.Claim
+		c.Operation = op.ID
+		addClaim(ctx, t, c)
+	}
+	if e.Advance != nil {
+		if err := advanceClaim(ctx, t, op.ID, *e.Advance); err != nil {
+			return fmt.Errorf("claim %s: %w", e.Advance.Claim, err)
 		}
 	}
 	return nil

@@ -65,13 +65,18 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		index string
 		ask   func() (query, []any)
 	}{
-		"open generations":    {"operations_run (run=?)", func() (query, []any) { return selectOpenRuns, nil }},
-		"newest of a run":     {"operations_of_run (run=?)", func() (query, []any) { return selectOpenRuns, nil }},
-		"open runs":           {"runs_open", func() (query, []any) { return selectOpenRuns, nil }},
-		"untold runs":         {"runs_untold", func() (query, []any) { return selectUntold, nil }},
-		"open of a run":       {"operations_run (run=? AND generation<?)", func() (query, []any) { return closeGeneration, []any{"r", 3} }},
-		"anything of a run":   {"operations_run (run=?)", func() (query, []any) { return endRun, []any{"r"} }},
-		"finalist":            {"operations_researches (run=? AND generation=?)", func() (query, []any) { return selectFinalist, []any{"r", 3} }},
+		"open generations":  {"operations_run (run=?)", func() (query, []any) { return selectOpenRuns, nil }},
+		"newest of a run":   {"operations_of_run (run=?)", func() (query, []any) { return selectOpenRuns, nil }},
+		"open runs":         {"runs_open", func() (query, []any) { return selectOpenRuns, nil }},
+		"untold runs":       {"runs_untold", func() (query, []any) { return selectUntold, nil }},
+		"open of a run":     {"operations_run (run=? AND generation<?)", func() (query, []any) { return closeGeneration, []any{"r", 3} }},
+		"anything of a run": {"operations_run (run=?)", func() (query, []any) { return endRun, []any{"r"} }},
+		"finalist": {"operations_researches (run=? AND generation=?)", func() (query, []any) {
+			return selectFinalists, []any{
+				"r",
+				3, 2,
+			}
+		}},
 		"last generations":    {"operations_researches (run=? AND generation>?)", func() (query, []any) { return tallyGenerations, []any{"r"} }},
 		"waiting of a run":    {"operations_run (run=?)", func() (query, []any) { return cancelWaiting, []any{"r", "", "", 500} }},
 		"researches of a run": {"operations_of_run (run=?)", func() (query, []any) { return listed(ktrdr.OperationQuery{Limit: 50, Run: "r"}) }},

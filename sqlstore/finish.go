@@ -70,7 +70,10 @@ func (s *Store) end(ctx context.Context, t *tx, f ktrdr.Finished, plan bool) (op
 	if err != nil {
 		return op, err
 	}
-	return op, s.keep(ctx, t, op)
+	if err := s.keep(ctx, t, op); err != nil {
+		return op, err
+	}
+	return op, s.chainEnded(ctx, t, &op)
 }
 
 // tidy makes what a worker or a plan says about an end fit to be stored: a bad

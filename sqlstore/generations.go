@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	selectFinalist query = `SELECT {operation} FROM operations
+	selectFinalists query = `SELECT {operation} FROM operations
 		WHERE run = $1 AND run <> '' AND queue <> '' AND generation = $2 AND status = 'COMPLETED' AND rung = 'finalist' AND score IS NOT NULL
-		ORDER BY score DESC, idx, id LIMIT 1`
+		ORDER BY score DESC, idx, id LIMIT $3`
+
+	noteExamined query = `UPDATE trials SET examination_id = $2, examined = $3 WHERE operation_id = $1`
 
 	// A generation may be closed once it is complete and nothing of it is
 	// open. One that has a later generation is complete; so is the last when
@@ -27,17 +29,15 @@ const (
 		GROUP BY generation ORDER BY generation`
 )
 
-// Finalist implements ktrdr.Runs.
-func (s *Store) Finalist(ctx context.Context, run string, generation int) (*ktrdr.Operation, error) {
-	best, found, err := optionalRow(readRow(ctx, s, scanPlain, selectFinalist, run, generation))
-	if !found {
-		return nil, err
-	}
-	return &best, nil
+// Finalists implements ktrdr.Runs.
+func (s *Store) Finalists(ctx context.Context, run string, generation, most int) ([]ktrdr.Operation, error) {
+	return readAll(ctx, s, scanPlain, selectFinalists, run, generation, most)
 }
 
 // CloseGeneration implements ktrdr.Runs.
-func (s *Store) CloseGeneration(ctx context.Context, run string, generation int, confirm *ktrdr.NewOperation) (changed bool, err error) {
+func (s *Store) CloseGeneration(
+	ctx context.Context, run string, generation int, confirm *ktrdr.NewOperation, examined ...ktrdr.Examined,
+) (changed bool, err error) {
 	if confirm != nil {
 		if err := s.checkNew(*confirm); err != nil {
 			return false, err
@@ -57,6 +57,12 @@ func (s *Store) CloseGeneration(ctx context.Context, run string, generation int,
 			n, err := t.exec(ctx, closeGeneration, run, generation)
 			changed = n == 1
 			if err != nil || !changed {
+				return err
+			}
+			if err := noteExaminations(ctx, t, examined); err != nil {
+				return err
+			}
+			if err := s.chainRun(ctx, t, run); err != nil {
 				return err
 			}
 			if confirm != nil {
@@ -79,6 +85,16 @@ func (s *Store) CloseGeneration(ctx context.Context, run string, generation int,
 		fault.Hit(fault.LookClosed)
 	}
 	return changed && err == nil, err
+}
+
+// noteExaminations stores with trials what their examinations came to.
+func noteExaminations(ctx context.Context, t *tx, list []ktrdr.Examined) error {
+	for _, x := range list {
+		if _, err := t.exec(ctx, noteExamined, x.Research, x.Operation, x.State); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TallyGenerations implements ktrdr.Runs.

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
@@ -16,7 +17,7 @@ const (
 	selectLookOf query = `SELECT ` + lookColumns + ` FROM looks WHERE key = (SELECT look FROM operations WHERE id = $1 AND look <> '')`
 	insertLook   query = `INSERT INTO looks (key, operation_id, kind, research_id, run, generation, strategy, before, spans, reserved_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now})`
-	takeNumber    query = `UPDATE markets SET looks = looks + 1, tried_at = {now} WHERE id = $1 RETURNING looks`
+	takeNumber    query = `UPDATE markets SET looks = looks + 1, tried_at = {now} WHERE id = $1 RETURNING looks, looks - looks_past`
 	insertNumber  query = `INSERT INTO look_markets (market_id, number, look_key) VALUES ($1, $2, $3)`
 	selectNumbers query = `SELECT market_id, number FROM look_markets WHERE look_key = $1 ORDER BY market_id, number`
 	endLookOnce   query = `UPDATE looks SET ended_at = {now}, p = $2, adjusted_p = $3, claim = $4, hash = $5, result = $6
@@ -26,7 +27,7 @@ const (
 // reserveLook gives a look its number on each of its markets, which are locked. A
 // key that was used before returns the first look.
 func reserveLook(
-	ctx context.Context, t *tx, op ktrdr.OperationID, place ktrdr.Queue, n ktrdr.NewLook, markets map[string]lockedMarket,
+	ctx context.Context, t *tx, op ktrdr.OperationID, place ktrdr.Queue, n ktrdr.NewLook, markets map[string]lockedMarket, spec ktrdr.Hash,
 ) (ktrdr.Look, error) {
 	var ids []string
 	for _, m := range n.Markets {
@@ -38,18 +39,28 @@ func reserveLook(
 		}
 		return first, err
 	}
-	before := 0
-	for _, id := range distinct(ids) {
-		number, err := scanValue[int](t.row(ctx, takeNumber, id))
-		if err != nil {
+	ids = distinct(ids)
+	before, numbers := 0, make([]int, len(ids))
+	for i, id := range ids {
+		var paid int
+		if err := t.row(ctx, takeNumber, id).Scan(&numbers[i], &paid); err != nil {
 			return ktrdr.Look{}, err
 		}
-		t.later(ctx, insertNumber, id, number, n.Key)
-		before = max(before, number-1)
+		t.later(ctx, insertNumber, id, numbers[i], n.Key)
+		before = max(before, paid-1)
 	}
 	spans := "[]"
 	if len(n.Spans) > 0 {
 		spans = string(n.Spans)
+	}
+	for i, id := range ids {
+		err := chainLook(ctx, t, id, ktrdr.LookEntry{
+			Key: n.Key, Operation: op, Kind: n.Kind, Research: n.Research, Run: place.Run, Generation: place.Generation,
+			Number: numbers[i], Before: before, Spec: spec, Spans: json.RawMessage(spans),
+		})
+		if err != nil {
+			return ktrdr.Look{}, err
+		}
 	}
 	t.later(ctx, insertLook, n.Key, op, n.Kind, n.Research, place.Run, place.Generation, shortened(n.Strategy), before, spans)
 	t.wake()
@@ -88,9 +99,18 @@ func endLook(ctx context.Context, t *tx, op ktrdr.OperationID, r ktrdr.LookResul
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "what it showed is not valid JSON")
 	}
 	t.wake()
+	look, err := loadLook(ctx, t, selectLookOf, string(op))
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound || err == nil && !look.EndedAt.IsZero() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	t.later(ctx, endLookOnce, op, finite(r.P), finite(r.Adjusted), bit(r.Claim), hashText(r.Hash), optional(r.Result))
 	fault.Hit(fault.LookEnding)
-	return nil
+	return chainResult(ctx, t, look, ktrdr.ResultEntry{
+		Key: look.Key, P: finite(r.P), Adjusted: finite(r.Adjusted), Claim: r.Claim, Hash: r.Hash,
+	})
 }
 
 var scanLook = fields(func(l *ktrdr.Look) []any {
@@ -130,7 +150,7 @@ func (s *Store) ReserveLook(ctx context.Context, n ktrdr.NewLook) (ktrdr.Look, e
 		if err != nil {
 			return ktrdr.Look{}, err
 		}
-		return reserveLook(ctx, t, "", ktrdr.Queue{}, n, markets)
+		return reserveLook(ctx, t, "", ktrdr.Queue{}, n, markets, ktrdr.Hash{})
 	})
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	marketColumns = `id, created_at, COALESCE(holdout_from, 0), trials, looks`
+	marketColumns = `id, created_at, COALESCE(holdout_from, 0), trials, looks, CASE WHEN chain_links > 0 THEN id ELSE '' END, chain_links,
+		chain_head`
 	seriesColumns = `market_id, symbol, timeframe, bars_hash, first_at, last_at, bars, prices, reason, added_at`
 
 	selectMarkets query = `SELECT ` + marketColumns + ` FROM markets WHERE merged_into IS NULL ORDER BY created_at, id`
@@ -43,7 +44,10 @@ const (
 )
 
 var scanMarket = fields(func(m *ktrdr.Market) []any {
-	return []any{&m.ID, (*moment)(&m.CreatedAt), (*moment)(&m.HoldoutFrom), &m.Trials, &m.Looks}
+	return []any{
+		&m.ID, (*moment)(&m.CreatedAt), (*moment)(&m.HoldoutFrom), &m.Trials, &m.Looks,
+		&m.Head.Market, &m.Head.Links, (*digest)(&m.Head.Hash),
+	}
 })
 
 var scanSeries = fields(func(s *ktrdr.MarketSeries) []any {
@@ -238,10 +242,14 @@ func oneMarket(ctx context.Context, t *tx, symbol string, same []string) (string
 		return "", err
 	}
 	for _, id := range all {
+		if id == oldest {
+			continue
+		}
+		if err := chainMerge(ctx, t, id, oldest); err != nil {
+			return "", err
+		}
 		for _, text := range mergeMarkets {
-			if id != oldest {
-				t.later(ctx, text, id, oldest)
-			}
+			t.later(ctx, text, id, oldest)
 		}
 	}
 	return oldest, nil
@@ -249,7 +257,8 @@ func oneMarket(ctx context.Context, t *tx, symbol string, same []string) (string
 
 // Statements that merge market $1 into $2. The later start of the two holdouts
 // counts: no research of either has seen the bars after it. A trial or look that
-// both have is counted twice, which errs on the side of doubt.
+// both have is counted twice, and looks at earlier holdouts are paid for again,
+// which errs on the side of doubt.
 var mergeMarkets = []query{
 	`UPDATE markets SET
 		holdout_from = CASE WHEN holdout_from IS NULL OR (SELECT holdout_from FROM markets WHERE id = $1) > holdout_from
@@ -257,7 +266,7 @@ var mergeMarkets = []query{
 		tried_at = CASE WHEN (SELECT tried_at FROM markets WHERE id = $1) > tried_at
 			THEN (SELECT tried_at FROM markets WHERE id = $1) ELSE tried_at END,
 		trials = trials + (SELECT trials FROM markets WHERE id = $1),
-		looks = looks + (SELECT looks FROM markets WHERE id = $1) WHERE id = $2`,
+		looks = looks + (SELECT looks FROM markets WHERE id = $1), looks_past = 0 WHERE id = $2`,
 	`UPDATE look_markets SET market_id = $2, number = number + (SELECT looks FROM markets WHERE id = $2)
 		- (SELECT looks FROM markets WHERE id = $1) WHERE market_id = $1`,
 	`UPDATE trials SET market_id = $2, key = CASE

@@ -14,7 +14,7 @@ import (
 // runColumns is what scanRun reads, in its order.
 const runColumns = `id, goal, request, created_at, COALESCE(until, 0), generation_size, planned, made_up,
 	state, COALESCE(cancelled_at, 0), cancelled_by, cancel_reason, given_up, COALESCE(ended_at, 0), COALESCE(told_at, 0),
-	generations, closed, created, open, completed, rejected, failed, cancelled, finalists, looks, claims`
+	generations, closed, created, open, completed, rejected, failed, cancelled, finalists, looks, claims, heads`
 
 const (
 	selectRun query = `SELECT ` + runColumns + ` FROM runs WHERE id = $1`
@@ -59,6 +59,7 @@ func runFields(r *ktrdr.Run) []any {
 		&r.ID, &r.Goal, (*document)(&r.Request), (*moment)(&r.CreatedAt), (*moment)(&r.Until), &r.Size, &r.Planned, fromBit(&r.MadeUp),
 		&r.State, (*moment)(&r.CancelledAt), &r.CancelledBy, &r.CancelReason, &r.GivenUp, (*moment)(&r.EndedAt), (*moment)(&r.ToldAt),
 		&r.Generations, &r.Closed, &r.Created, &r.Open, &r.Completed, &r.Rejected, &r.Failed, &r.Cancelled, &r.Finalists, &r.Looks, &r.Claims,
+		fromJSON(&r.Heads),
 	}
 }
 
@@ -319,6 +320,11 @@ func (s *Store) changeRun(ctx context.Context, id string, kind ktrdr.EventKind, 
 		n, err := t.exec(ctx, text, args...)
 		if err != nil || n != 1 {
 			return false, err
+		}
+		if kind == ktrdr.EventRunEnded {
+			if err := s.chainRun(ctx, t, id); err != nil {
+				return false, err
+			}
 		}
 		run, err := loadRun(ctx, t, selectRun, id)
 		if err != nil {

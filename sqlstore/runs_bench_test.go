@@ -98,7 +98,7 @@ func BenchmarkRun(b *testing.B) {
 		"OpenRuns":         func() error { _, err := s.OpenRuns(ctx); return err },
 		"Run":              func() error { _, err := s.Run(ctx, "r"); return err },
 		"Runs":             func() error { _, err := s.Runs(ctx, ktrdr.RunQuery{}); return err },
-		"Finalist":         func() error { _, err := s.Finalist(ctx, "ended", 700); return err },
+		"Finalist":         func() error { _, err := s.Finalists(ctx, "ended", 700, 2); return err },
 		"TallyGenerations": func() error { _, err := s.TallyGenerations(ctx, "ended"); return err },
 		"StartQueued":      func() error { _, err := s.StartQueued(ctx, "q", 1000); return err },
 		"InQueue":          func() error { _, err := s.InQueue(ctx, "q", 10); return err },

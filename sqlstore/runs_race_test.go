@@ -179,7 +179,7 @@ func TestPostgres_TheSecondOfTwoLooksWithOneKeyIsRefused(t *testing.T) {
 		first <- s.write(t.Context(), normal, func(x *tx) error {
 			locked, err := lockMarkets(t.Context(), x, look.Markets)
 			if err == nil {
-				_, err = reserveLook(t.Context(), x, "", ktrdr.Queue{}, look, locked)
+				_, err = reserveLook(t.Context(), x, "", ktrdr.Queue{}, look, locked, ktrdr.Hash{})
 			}
 			close(reserved)
 			<-commit

@@ -18,7 +18,8 @@ const (
 		t.cheap_costs, t.unaided, t.result_hash, t.stopped_by,
 		(SELECT MAX(of_m.trials) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
 		(SELECT MAX(of_m.looks) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
-		COALESCE(l.operation_id, ''), CASE WHEN l.ended_at IS NULL THEN 0 ELSE 1 END, COALESCE(l.claim, 0), l.adjusted_p
+		COALESCE(l.operation_id, ''), CASE WHEN l.ended_at IS NULL THEN 0 ELSE 1 END, COALESCE(l.claim, 0), l.adjusted_p,
+		t.examination_id, t.examined
 	FROM `
 	joinRest = ` JOIN operations AS o ON o.id = t.operation_id LEFT JOIN looks AS l ON l.key = (SELECT first.key FROM looks AS first
 			WHERE first.research_id = t.operation_id AND first.research_id <> '' AND first.kind = 'confirmation'
@@ -32,6 +33,7 @@ var scanTrial = fields(func(t *ktrdr.Trial) []any {
 		&t.Sharpe, &t.SharpeZ, &t.Alpha, &t.AlphaZ, &t.NetReturn, &t.MaxDrawdown, &t.Trades,
 		(*boolean)(&t.CheapCosts), (*boolean)(&t.Unaided), (*digest)(&t.Hash), &t.StoppedBy,
 		&t.MarketTrials, &t.MarketLooks, &t.Look, (*boolean)(&t.LookEnded), (*boolean)(&t.Claim), &t.Adjusted,
+		&t.Examination, &t.Examined,
 	}
 })
 

@@ -37,9 +37,12 @@ func (w *twins) closeOf(run string) {
 	if row, err := w.stores[0].Run(w.ctx, run); err == nil {
 		generation = row.Closed + draw(w, "generations on", 0, 0, 0, 1)
 	}
-	best, _ := w.both("finalist", func(s ktrdr.Store) (any, error) { return s.Finalist(w.ctx, run, generation) })
+	best, _ := w.both("finalist", func(s ktrdr.Store) (any, error) { return s.Finalists(w.ctx, run, generation, 1) })
 	id := ktrdr.OperationID(w.name("op_confirm"))
-	finalist, _ := best.(*ktrdr.Operation)
+	var finalist *ktrdr.Operation
+	if list, _ := best.([]ktrdr.Operation); len(list) > 0 {
+		finalist = &list[0]
+	}
 	answer, err := w.both("close", func(s ktrdr.Store) (any, error) {
 		if finalist == nil {
 			return s.CloseGeneration(w.ctx, run, generation, nil)

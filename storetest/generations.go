@@ -32,13 +32,13 @@ var generations = map[string]func(*lab){
 	"TheBestFinalistIsThatOfTheHighestScoreThenTheLowestIndex": func(l *lab) {
 		best := func(want ktrdr.OperationID) {
 			l.Helper()
-			op, err := l.Finalist(l.ctx(), "r", 0)
+			list, err := l.Finalists(l.ctx(), "r", 0, 1)
 			l.must(err)
 			switch {
-			case op == nil && want != "":
+			case len(list) == 0 && want != "":
 				l.Errorf("there is no finalist, want %s", want)
-			case op != nil:
-				same(l, "finalist", *op, l.op(want))
+			case len(list) > 0:
+				same(l, "finalist", list[0], l.op(want))
 			}
 		}
 		best("")
@@ -64,9 +64,13 @@ var generations = map[string]func(*lab){
 		if *first.Score != 2.25 || first.Rung != ktrdr.RungFinalist {
 			l.Errorf("stored as %q with %v", first.Rung, *first.Score)
 		}
-		op, err := l.Finalist(l.ctx(), "r", 1)
-		if err != nil || op != nil {
-			l.Errorf("another generation has the finalist %+v, %v", op, err)
+		two, err := l.Finalists(l.ctx(), "r", 0, 2)
+		if err != nil || len(two) != 2 || two[0].ID != first.ID || *two[1].Score != 2.25 {
+			l.Errorf("the best two are %+v, %v", two, err)
+		}
+		other, err := l.Finalists(l.ctx(), "r", 1, 2)
+		if err != nil || len(other) != 0 {
+			l.Errorf("another generation has the finalists %+v, %v", other, err)
 		}
 	},
 

@@ -17,6 +17,7 @@ func Types(plan ktrdr.Plan) ktrdr.Types {
 		ktrdr.AgentDesign:     byPlan,
 		ktrdr.AgentAssessment: {Restart: ktrdr.RestartByPlan, Local: true, Ledger: keptOf},
 		ktrdr.AgentConfirm:    {Restart: ktrdr.RestartInChild, Look: true, Ledger: keptOf},
+		ktrdr.ClaimStep:       {Restart: ktrdr.RestartInChild, Local: true, Sealed: true, Ledger: keptOf},
 		ktrdr.AgentResearch:   {Restart: ktrdr.RestartNone, Plan: plan, Ledger: keptOf},
 	}
 }
@@ -30,11 +31,19 @@ func keptOf(op ktrdr.Operation) (e ktrdr.LedgerEntry) {
 		Trial *ktrdr.TrialFigures `json:"trial"`
 		Look  *ktrdr.LookResult   `json:"look"`
 		Odd   bool                `json:"odd"` // numbers that are not finite
+
+		Claim   *ktrdr.NewClaim     `json:"claim"`
+		Advance *ktrdr.ClaimAdvance `json:"advance"`
+		State   json.RawMessage     `json:"state"`
+		Seen    ktrdr.Hash          `json:"seen"`
 	}
 	if json.Unmarshal(op.Result, &said) != nil {
 		return e
 	}
-	e.Trial, e.Look = said.Trial, said.Look
+	e.Trial, e.Look, e.Claim, e.Advance = said.Trial, said.Look, said.Claim, said.Advance
+	if e.Advance != nil {
+		e.Advance.State, e.Advance.Seen = said.State, said.Seen
+	}
 	if said.Odd {
 		odd := []*float64{new(math.NaN()), new(math.Inf(1)), new(math.Inf(-1))}
 		e.Trial = &ktrdr.TrialFigures{Sharpe: odd[0], SharpeZ: odd[1], Alpha: odd[2], AlphaZ: new(1.0), NetReturn: odd[0], MaxDrawdown: odd[1]}

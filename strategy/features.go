@@ -1,6 +1,10 @@
 package strategy
 
-import "github.com/ktrdr/ktrdr/market"
+import (
+	"slices"
+
+	"github.com/ktrdr/ktrdr/market"
+)
 
 // FeatureID names a feature: {timeframe}_{fuzzy set}_{membership}, or
 // {timeframe}_{indicator.output}_raw. A model keeps the list it was trained on.
@@ -11,6 +15,7 @@ const maxFeatures = 1024
 // Column is a feature and where it comes from.
 type Column struct {
 	ID            FeatureID
+	Symbol        string // the context symbol whose bars are read; empty: the symbol that is traded
 	Timeframe     market.Timeframe
 	Ref           Ref
 	Member        *Member // nil for a raw feature
@@ -24,18 +29,41 @@ func (s *Strategy) Columns() []Column {
 		for _, tf := range in.Timeframes {
 			if in.IsRaw() {
 				id := FeatureID(string(tf) + "_" + in.Raw.Name + "_raw")
-				out = append(out, Column{id, tf, in.Raw, nil, in.Normalization})
+				out = append(out, Column{id, s.symbolOf(in.Raw), tf, in.Raw, nil, in.Normalization})
 				continue
 			}
 			set := &s.FuzzySets[in.Set]
 			for i := range set.Members {
 				m := &set.Members[i]
 				id := FeatureID(string(tf) + "_" + set.ID + "_" + m.Name)
-				out = append(out, Column{id, tf, set.Ref, m, NoNorm})
+				out = append(out, Column{id, s.symbolOf(set.Ref), tf, set.Ref, m, NoNorm})
 			}
 		}
 	}
 	return out
+}
+
+func (s *Strategy) symbolOf(r Ref) string { return s.Indicators[r.Indicator].Symbol }
+
+// Series names bars of one symbol.
+type Series struct {
+	Symbol    string
+	Timeframe market.Timeframe
+}
+
+// ContextSeries lists the bars of context symbols that the inputs read, by symbol
+// and then by timeframe, in the order of the strategy.
+func (s *Strategy) ContextSeries() []Series {
+	var list []Series
+	columns := s.Columns()
+	for _, symbol := range s.Data.Context {
+		for _, tf := range s.Data.Timeframes {
+			if slices.ContainsFunc(columns, func(c Column) bool { return c.Symbol == symbol && c.Timeframe == tf }) {
+				list = append(list, Series{symbol, tf})
+			}
+		}
+	}
+	return list
 }
 
 // Features lists the features in their order.

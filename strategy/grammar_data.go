@@ -26,6 +26,10 @@ func (d *Data) grammar() fields {
 			}},
 		}},
 		{
+			name: "context_symbols", shape: list[string]{into: &d.Context, item: symbol, min: 1, max: 16, distinct: true},
+			doc: "symbols that indicators read and that are not traded", when: func() bool { return len(d.Context) > 0 },
+		},
+		{
 			name: "history_required", shape: integer{&d.History, 50, 1_000_000},
 			doc: "bars of the base timeframe that must have passed before a decision",
 		},

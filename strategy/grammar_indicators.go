@@ -12,7 +12,7 @@ import (
 const (
 	maxIndicators = 128
 	maxFuzzySets  = 128
-	maxMembers    = 16
+	maxMembers    = 32
 	maxInputs     = 256
 )
 
@@ -59,8 +59,11 @@ func readIndicator(r *reader, p pair) Indicator {
 		switch q.key {
 		case "type":
 			def = lookup(r, q.value)
+		case "symbol":
+			symbol(&x.Symbol).read(r, q.value)
 		case "data_source":
-			r.problem(q.value, "indicators read the bars of the symbol itself; other data sources cannot be used")
+			r.problem(q.value, "other data sources cannot be used; an indicator reads the bars of the traded symbol, or of a context symbol: "+
+				"symbol: GBPUSD, with context_symbols: [GBPUSD] in training_data")
 		default:
 			settings = append(settings, q)
 		}
@@ -155,6 +158,9 @@ func (s indicators) tree() any {
 	for _, x := range *s.into {
 		def, _ := indicator.Lookup(x.Type)
 		o := object{{"type", x.Type}}
+		if x.Symbol != "" {
+			o = append(o, member{"symbol", x.Symbol})
+		}
 		for i, p := range x.Settings {
 			switch {
 			case !p.IsText:
@@ -177,6 +183,9 @@ func (s indicators) schema() *schema {
 			Title: d.Name, Description: d.Doc, Type: "object", AdditionalProperties: false, Required: []string{"type"},
 			Properties: map[string]*schema{"type": {Enum: append([]string{d.Name}, d.Aliases...)}},
 		}
+		var other string
+		o.Properties["symbol"] = symbol(&other).schema()
+		o.Properties["symbol"].Description = "context symbol whose bars it reads (training_data.context_symbols); default: the traded symbol"
 		for _, p := range d.Params {
 			o.Properties[p.Name] = paramSchema(p)
 		}

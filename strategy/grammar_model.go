@@ -98,6 +98,10 @@ func (b *Backtest) grammar() fields {
 		{name: "leverage", shape: number{&b.Leverage, 1, 100, false}},
 		{name: "stop_loss", shape: number{&b.StopLoss, 0, 0.99, false}, doc: "fraction of the entry price; 0 for none"},
 		{name: "take_profit", shape: number{&b.TakeProfit, 0, 1000, false}, doc: "fraction of the entry price; 0 for none"},
+		{
+			name: "exit_after", shape: integer{&b.ExitAfter, 0, 100_000}, when: func() bool { return b.ExitAfter > 0 },
+			doc: "bars without a signal in its direction after which a position is closed; 0 for never",
+		},
 		{name: "flip", shape: flag{&b.Flip}, doc: "an opposite signal closes and reverses at once"},
 	}
 }

@@ -108,5 +108,6 @@ type Backtest struct {
 	Leverage       float64
 	StopLoss       float64 // fraction of the entry price; 0: none
 	TakeProfit     float64 // fraction of the entry price; 0: none
+	ExitAfter      int     // bars without a signal in its direction after which a position is closed; 0: never
 	Flip           bool    // an opposite signal closes and reverses at once
 }

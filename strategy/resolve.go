@@ -20,6 +20,7 @@ func (s *Strategy) resolve(r *reader) {
 	slices.SortStableFunc(s.FuzzySets, func(a, b FuzzySet) int { return cmp.Compare(a.ID, b.ID) })
 	s.resolveData(r)
 	s.resolveDeployment(r)
+	s.resolveContext(r)
 	s.resolveReferences(r)
 	s.resolveLabels(r)
 	s.resolveDecisions(r)
@@ -52,6 +53,30 @@ func (s *Strategy) resolveData(r *reader) {
 	d.Base = shortest
 }
 
+// resolveContext finds the context symbols that indicators name.
+func (s *Strategy) resolveContext(r *reader) {
+	const at = "training_data.context_symbols"
+	for i, symbol := range s.Data.Context {
+		if slices.Contains(s.Data.Symbols, symbol) {
+			r.problemOn(fmt.Sprintf("%s[%d]", at, i), "%s is a training symbol, which is traded; a context symbol is only read", symbol)
+		}
+		if !slices.ContainsFunc(s.Indicators, func(x Indicator) bool { return x.Symbol == symbol }) {
+			r.warnOn(fmt.Sprintf("%s[%d]", at, i), "no indicator reads %s; name it in one, as in {type: roc, period: 5, symbol: %s}", symbol, symbol)
+		}
+	}
+	for _, x := range s.Indicators {
+		path := "indicators." + x.ID + ".symbol"
+		switch {
+		case x.Symbol == "" || slices.Contains(s.Data.Context, x.Symbol):
+		case slices.Contains(s.Data.Symbols, x.Symbol):
+			r.problemOn(path, "%s is a training symbol; leave symbol out: an indicator reads the symbol that is traded", x.Symbol)
+		default:
+			r.problemOn(path, "%s is no context symbol%s; list it in training_data.context_symbols", shorten(x.Symbol),
+				near(x.Symbol, s.Data.Context))
+		}
+	}
+}
+
 func (s *Strategy) resolveDeployment(r *reader) {
 	d := &s.Deployment
 	if d.Symbols == GroupRestricted && d.Excluded == nil {
@@ -81,6 +106,9 @@ func (s *Strategy) resolveDeployment(r *reader) {
 func (s *Strategy) Allows(symbol string, tf market.Timeframe) error {
 	if tf != s.Data.Base {
 		return fmt.Errorf("strategy %s decides at %s bars, not at %s", s.Name, s.Data.Base, tf)
+	}
+	if slices.Contains(s.Data.Context, symbol) {
+		return fmt.Errorf("strategy %s reads %s as context and cannot trade it: see its training_data.context_symbols", s.Name, symbol)
 	}
 	switch s.Deployment.Symbols {
 	case TrainingOnly:

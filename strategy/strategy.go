@@ -36,6 +36,7 @@ type Strategy struct {
 // Data says what a strategy is trained on.
 type Data struct {
 	Symbols    []string
+	Context    []string // symbols that are read and not traded
 	Timeframes []market.Timeframe
 	Base       market.Timeframe // the shortest: decisions are made at its bars
 	History    int              // base bars that must have passed before a decision
@@ -68,6 +69,7 @@ type Deployment struct {
 type Indicator struct {
 	ID       string
 	Type     string              // the registry's name, never an alias
+	Symbol   string              // the context symbol that it reads; empty: the symbol that is traded
 	Settings []indicator.Setting // every parameter, in the order of the definition
 }
 

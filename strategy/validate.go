@@ -14,6 +14,7 @@ type Facts struct {
 	Description string             `json:"description,omitempty"`
 	Hash        string             `json:"hash"`
 	Symbols     []string           `json:"symbols"`
+	Context     []string           `json:"context_symbols,omitempty"` // read and not traded
 	Timeframes  []market.Timeframe `json:"timeframes"`
 	Base        market.Timeframe   `json:"base_timeframe"`
 	Model       ModelType          `json:"model"`
@@ -37,7 +38,7 @@ func FactsOf(s *Strategy) *Facts {
 	cost := s.Cost(CostBars)
 	return &Facts{
 		Name: s.Name, Description: s.Description, Hash: fmt.Sprintf("%x", s.Hash()),
-		Symbols: s.Data.Symbols, Timeframes: s.Data.Timeframes, Base: s.Data.Base,
+		Symbols: s.Data.Symbols, Context: s.Data.Context, Timeframes: s.Data.Timeframes, Base: s.Data.Base,
 		Model: s.Model.Type, Labels: string(s.Training.Labels.Source), Output: string(s.Decisions.Output),
 		Features: text.Strings(s.Features()),
 		Weights:  cost.Weights, WarmUp: s.WarmUp(), Memory: cost.Memory, CPU: cost.CPU.Seconds(),

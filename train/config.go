@@ -19,7 +19,7 @@ func BacktestConfig(s *strategy.Strategy, o backtest.Overrides) backtest.Config 
 		Commission:     override(b.Commission, o.Commission), Slippage: override(b.Slippage, o.Slippage),
 		Spread: override(b.Spread, o.Spread), SizeMode: backtest.SizeMode(b.SizeMode),
 		PositionSize: b.PositionSize, LotSize: b.LotSize, Leverage: b.Leverage, StopLoss: b.StopLoss,
-		TakeProfit: b.TakeProfit, AllowShort: s.Decisions.AllowShort, Flip: b.Flip,
+		TakeProfit: b.TakeProfit, ExitAfter: b.ExitAfter, AllowShort: s.Decisions.AllowShort, Flip: b.Flip,
 		MinSeparation: s.Decisions.Separation,
 	}
 }

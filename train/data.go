@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -14,8 +16,31 @@ import (
 
 // Series is the data of one symbol: its bars, one series for each timeframe of the strategy, in any order.
 type Series struct {
-	Symbol string
-	Bars   []*market.Bars
+	Symbol  string
+	Bars    []*market.Bars
+	Context []*market.Bars // of other symbols, which the strategy reads beside them
+}
+
+// Arrange puts bars together by symbol, in their order. Those of which isContext says
+// so are read beside the bars of every symbol.
+func Arrange(bars []*market.Bars, isContext func(i int) bool) []Series {
+	var list []Series
+	var context []*market.Bars
+	for i, b := range bars {
+		if isContext(i) {
+			context = append(context, b)
+			continue
+		}
+		k := slices.IndexFunc(list, func(s Series) bool { return s.Symbol == b.Symbol })
+		if k < 0 {
+			k, list = len(list), append(list, Series{Symbol: b.Symbol})
+		}
+		list[k].Bars = append(list[k].Bars, b)
+	}
+	for i := range list {
+		list[i].Context = context
+	}
+	return list
 }
 
 func (d Series) frame(tf market.Timeframe) (*market.Bars, error) {
@@ -45,8 +70,19 @@ func (d Series) reading(s *strategy.Strategy) (Series, error) {
 			out.Bars = append(out.Bars, b)
 		}
 	}
+	for _, want := range s.ContextSeries() {
+		i := slices.IndexFunc(d.Context, func(b *market.Bars) bool { return b.Symbol == want.Symbol && b.Timeframe == want.Timeframe })
+		if i < 0 {
+			return Series{}, fmt.Errorf("strategy %s reads %s bars of %s beside those of %s, and there are none: import them", s.Name,
+				want.Timeframe, want.Symbol, d.Symbol)
+		}
+		out.Context = append(out.Context, d.Context[i])
+	}
 	return out, nil
 }
+
+// all are the bars of the symbol, and those of the context symbols behind them.
+func (d Series) all() []*market.Bars { return slices.Concat(d.Bars, d.Context) }
 
 // base is the series of the base timeframe, of data that reading returned.
 func (d Series) base() *market.Bars { return d.Bars[0] }
@@ -76,20 +112,22 @@ func (d Series) before(end int64) Series {
 	if end == 0 {
 		return d
 	}
-	cut := Series{Symbol: d.Symbol, Bars: make([]*market.Bars, len(d.Bars))}
-	for i, b := range d.Bars {
-		cut.Bars[i] = b.Slice(0, sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > end }))
+	closed := func(b *market.Bars) *market.Bars {
+		return b.Slice(0, sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > end }))
 	}
-	return cut
+	return Series{Symbol: d.Symbol, Bars: text.Map(d.Bars, closed), Context: text.Map(d.Context, closed)}
 }
 
-// sources describes the data.
-func (d Series) sources() []metrics.Source {
+// sources describes bars.
+func sources(bars []*market.Bars) []metrics.Source {
 	var list []metrics.Source
-	for _, b := range d.Bars {
+	for _, b := range bars {
+		if b.Len() == 0 { // of a context symbol: it only leaves rows without a value
+			continue
+		}
 		hash := b.Hash()
 		list = append(list, metrics.Source{
-			Symbol: d.Symbol, Timeframe: b.Timeframe, Hash: hex.EncodeToString(hash[:]), Bars: b.Len(), First: b.Time[0], Last: b.Time[b.Len()-1],
+			Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: hex.EncodeToString(hash[:]), Bars: b.Len(), First: b.Time[0], Last: b.Time[b.Len()-1],
 		})
 	}
 	return list

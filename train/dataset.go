@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/ktrdr/ktrdr/feature"
@@ -38,6 +39,7 @@ type Dataset struct {
 	Split                   metrics.Split
 	Train, Validation, Test []int32 // rows, symbol by symbol, each in order of time
 
+	context  []metrics.Source // bars of the context symbols
 	purged   [3]int
 	strategy [32]byte // hash of what it was prepared for
 	options  Options
@@ -68,12 +70,15 @@ func (ds *Dataset) Sources() []metrics.Source {
 	return list
 }
 
+// Context lists the bars of context symbols that the dataset was made from.
+func (ds *Dataset) Context() []metrics.Source { return ds.context }
+
 // Hash identifies the dataset by what it was made from: strategy, bars, span and split.
 func (ds *Dataset) Hash() [32]byte {
 	h := sha256.New()
 	h.Write([]byte(versions()))
 	h.Write(ds.strategy[:])
-	for _, s := range ds.Sources() {
+	for _, s := range slices.Concat(ds.Sources(), ds.context) {
 		sum, err := hex.DecodeString(s.Hash)
 		if err != nil {
 			panic("train: a hash that is not hex: " + s.Hash)
@@ -87,7 +92,9 @@ func (ds *Dataset) Hash() [32]byte {
 }
 
 func (ds *Dataset) summary() metrics.DataSummary {
-	return metrics.DataSummary{Sources: ds.Sources(), Features: ds.Features, Split: ds.Split, Parts: ds.partReports(), Unit: float64(ds.Unit)}
+	return metrics.DataSummary{
+		Sources: ds.Sources(), Context: ds.context, Features: ds.Features, Split: ds.Split, Parts: ds.partReports(), Unit: float64(ds.Unit),
+	}
 }
 
 func (ds *Dataset) partReports() []metrics.PartReport {

@@ -30,7 +30,7 @@ func (r *Run) Finish() (*TrainedModel, metrics.Metrics, error) {
 		Net: net, Strategy: r.strategy,
 		Info: Info{
 			Numerics: versions(), KernelClass: r.Kernel().Class(), Seed: r.seed,
-			Features: r.ds.Features, Norm: r.ds.Norm, Unit: r.ds.Unit, Sources: r.ds.Sources(), Split: r.ds.Split, Metrics: m,
+			Features: r.ds.Features, Norm: r.ds.Norm, Unit: r.ds.Unit, Sources: r.ds.Sources(), Context: r.ds.context, Split: r.ds.Split, Metrics: m,
 		},
 	}
 	return model, m, nil

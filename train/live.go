@@ -7,6 +7,7 @@ import (
 	"github.com/ktrdr/ktrdr/feature"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // VerifyLive computes the last answer of signals again from bars that arrive one by one.
@@ -15,9 +16,16 @@ func VerifyLive(m *TrainedModel, data Series, said *Signals) error {
 	live, window := feature.NewLive(m.Strategy), m.Strategy.Model.Window()
 	var rows [][]float32 // the last rows, as the network sees them
 	known := 0           // rows in a row that have every feature
-	err := arrivals(data.Bars, said.Timeframe, func(tf market.Timeframe, b market.Bar) error {
-		row, defined, err := live.Push(tf, b)
-		if err != nil || tf != said.Timeframe {
+	read, err := data.reading(m.Strategy)
+	if err != nil {
+		return err
+	}
+	err = arrivals(read, func(of *market.Bars, b market.Bar) error {
+		if of.Symbol != read.Symbol {
+			return live.PushContext(strategy.Series{Symbol: of.Symbol, Timeframe: of.Timeframe}, b)
+		}
+		row, defined, err := live.Push(of.Timeframe, b)
+		if err != nil || of != read.base() {
 			return err
 		}
 		known++
@@ -50,8 +58,9 @@ func VerifyLive(m *TrainedModel, data Series, said *Signals) error {
 	return nil
 }
 
-// arrivals gives the bars in the order in which they close, longer ones first.
-func arrivals(all []*market.Bars, base market.Timeframe, take func(market.Timeframe, market.Bar) error) error {
+// arrivals gives the bars in the order in which they close, those of the base last.
+func arrivals(data Series, take func(of *market.Bars, b market.Bar) error) error {
+	all := data.all()
 	next := make([]int, len(all))
 	for {
 		first := -1
@@ -64,7 +73,7 @@ func arrivals(all []*market.Bars, base market.Timeframe, take func(market.Timefr
 				continue
 			}
 			mine, best := b.Timeframe.End(b.Time[next[i]]), all[first].Timeframe.End(all[first].Time[next[first]])
-			if mine < best || mine == best && all[first].Timeframe == base {
+			if mine < best || mine == best && all[first] == data.base() {
 				first = i
 			}
 		}
@@ -72,7 +81,7 @@ func arrivals(all []*market.Bars, base market.Timeframe, take func(market.Timefr
 			return nil
 		}
 		b := all[first]
-		if err := take(b.Timeframe, b.At(next[first])); err != nil {
+		if err := take(b, b.At(next[first])); err != nil {
 			return err
 		}
 		next[first]++

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -44,8 +45,7 @@ var futures = []future{
 // apply returns the data with another future: every bar that closes after the
 // instant is changed. Bars that have closed by then are shared.
 func (f future) apply(d Series, from int64) Series {
-	changed := Series{Symbol: d.Symbol}
-	for _, b := range d.Bars {
+	change := func(b *market.Bars) *market.Bars {
 		first := sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > from })
 		c := *b
 		if first < b.Len() {
@@ -64,9 +64,9 @@ func (f future) apply(d Series, from int64) Series {
 				}
 			}
 		}
-		changed.Bars = append(changed.Bars, &c)
+		return &c
 	}
-	return changed
+	return Series{Symbol: d.Symbol, Bars: text.Map(d.Bars, change), Context: text.Map(d.Context, change)}
 }
 
 // Preparer is anything that does what Prepare does, with the strategy bound.

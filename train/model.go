@@ -33,7 +33,8 @@ type Info struct {
 	Norm        feature.Norm     `json:"norm"`
 	Unit        Unit             `json:"target_unit,omitempty"` // of a regression: what the network counts returns in
 	Sources     []metrics.Source `json:"sources"`
-	Split       metrics.Split    `json:"split"` // bars before Split.Test are not out of sample
+	Context     []metrics.Source `json:"context_sources,omitempty"` // bars of context symbols that were read
+	Split       metrics.Split    `json:"split"`                     // bars before Split.Test are not out of sample
 	Metrics     metrics.Metrics  `json:"metrics"`
 }
 

@@ -50,7 +50,7 @@ func PredictLast(m *TrainedModel, data Series, last int) (*Signals, error) {
 	if err != nil {
 		return nil, err
 	}
-	matrix, err := feature.Build(s, data.Bars)
+	matrix, err := feature.Build(s, data.all())
 	if err != nil {
 		return nil, fmt.Errorf("features of %s: %w", data.Symbol, err)
 	}

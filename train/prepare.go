@@ -106,6 +106,8 @@ type builder struct {
 	symbols []labelled
 	ds      *Dataset
 	flight  metrics.Preflight // what is found on the way
+
+	gathered *Material // what folds are made of; nil of a single training
 }
 
 func newBuilder(s *strategy.Strategy, data []Series, opt Options) *builder {
@@ -121,7 +123,8 @@ func newBuilder(s *strategy.Strategy, data []Series, opt Options) *builder {
 
 // add puts the rows and the samples of one symbol behind those that are there.
 func (b *builder) add(d Series) error {
-	block := Block{Symbol: d.Symbol, First: b.matrix.Rows, Sources: d.sources()}
+	block := Block{Symbol: d.Symbol, First: b.matrix.Rows, Sources: sources(d.Bars)}
+	b.ds.context = sources(d.Context) // the same for every symbol
 	d = d.before(b.opt.end())
 	block.Time = d.base().Time
 	for _, higher := range d.Bars[1:] {
@@ -129,7 +132,12 @@ func (b *builder) add(d Series) error {
 			b.flight.Findings = append(b.flight.Findings, metrics.Finding{Error: refused, Code: metrics.CodeTimeframe, Message: message})
 		}
 	}
-	m, err := feature.Build(b.s, d.Bars)
+	for _, other := range d.Context {
+		if message, refused := feature.MismatchContext(d.base(), other, b.opt.Span); message != "" {
+			b.flight.Findings = append(b.flight.Findings, metrics.Finding{Error: refused, Code: metrics.CodeTimeframe, Message: message})
+		}
+	}
+	m, err := feature.Build(b.s, d.all())
 	if err != nil {
 		return fmt.Errorf("features: %w", err)
 	}
@@ -144,6 +152,9 @@ func (b *builder) add(d Series) error {
 	})
 	b.symbols = append(b.symbols, labelled{set: set, time: block.Time, offset: int32(block.First)})
 	b.ds.Symbols = append(b.ds.Symbols, block)
+	if b.gathered != nil {
+		b.gathered.note(d.base(), m, need)
+	}
 	b.join(m)
 	return nil
 }

@@ -9,17 +9,16 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Replay runs an operation once more with the runner that ran it first, and
-// returns its result and the files of its final checkpoint. Nothing is told to a
-// backend and nothing is saved. open reads the inputs that the spec names.
-func Replay(ctx context.Context, r Runner, op ktrdr.Operation,
-	open func(context.Context, ktrdr.Hash) (io.ReadCloser, error),
+// Replay runs the runner of a task outside of a worker, and returns its result and
+// the files of its final checkpoint. Nothing is told to a backend and nothing is
+// saved. open reads the inputs that the spec names.
+func Replay(ctx context.Context, r Runner, t ktrdr.Task, open func(context.Context, ktrdr.Hash) (io.ReadCloser, error),
 ) (json.RawMessage, []File, error) {
 	w := &Worker{cfg: Config{Blobs: inputsOf(open)}, log: slog.New(slog.DiscardHandler), jobs: map[claim]*job{}}
-	ctx, j := newJob(ctx, w, ktrdr.Task{Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts, Spec: op.Spec})
+	ctx, j := newJob(ctx, w, t)
 	defer j.close()
 	j.replay = true
-	result, err := j.call(ctx, r, &Task{Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts, Spec: op.Spec, job: j})
+	result, err := j.call(ctx, r, j.newTask(nil))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -48,7 +48,7 @@ func (n runGroup) claimed(t *testing.T, seed uint64) bool {
 // spend is claimed, and how many looks there were.
 func (n runGroup) spend(t *testing.T, seed uint64) (claimed bool, looked int) {
 	t.Helper()
-	l := newLab(t, cheap)
+	l := newLab(t, Cheap)
 	defer l.backend.Kill()
 	bars := died("NIGHT", groupBars, seed)
 	var started []string

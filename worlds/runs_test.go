@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,9 +29,6 @@ const (
 // firstSeed is where the seeds of a world begin. They were chosen before any of
 // them was run, and nothing may be tuned to them.
 const firstSeed = 31_000
-
-// cheap lets every strategy trade almost for nothing: the harder case.
-const cheap, half = "*=0.01/0/0", "*=0.5/0/0"
 
 // lab is a backend with two workers.
 type lab struct {
@@ -121,10 +118,10 @@ func ask[T any](l *lab, path string) T {
 }
 
 // claims is how many of a number of runs on markets of their own claim an edge.
-func claims(t *testing.T, w World, costs string, runs int) (s Share) {
+func claims(t *testing.T, w World, runs int) (s Share) {
 	t.Helper()
 	for done := 0; done < runs; done += runsOfLab {
-		l := newLab(t, costs)
+		l := newLab(t, w.Costs)
 		names := map[int]string{}
 		for i := done; i < min(done+runsOfLab, runs); i++ {
 			symbol := fmt.Sprintf("W%05d", i)
@@ -147,37 +144,24 @@ func claims(t *testing.T, w World, costs string, runs int) (s Share) {
 	return s
 }
 
-// worlds are all of them, with the costs that they are run at.
-func worlds(t *testing.T) (all []struct {
-	World
-	costs string
-},
-) {
+// worlds are all of them: with real bars, where these are.
+func worlds(t *testing.T) []World {
 	t.Helper()
-	add := func(w World, costs string) {
-		all = append(all, struct {
-			World
-			costs string
-		}{w, costs})
-	}
-	for _, w := range Worlds {
-		add(w, cheap)
-		if strings.Contains(w.Name, "died") {
-			add(World{w.Name + " at 0.5 bp", w.Make}, half)
-		}
-	}
+	all := slices.Clone(Worlds)
 	if real := realBars(t); real != nil {
-		add(World{"real bars with flipped signs", Flipped(real)}, cheap)
+		all = append(all, World{flippedName, Flipped(real), Cheap})
 	}
 	return all
 }
+
+const flippedName = "real bars with flipped signs"
 
 // realBars are prices that stand beside the project, if they do.
 func realBars(t *testing.T) *market.Bars {
 	t.Helper()
 	path := filepath.Join("..", "..", "shared", "data", "ejtrader", "GBPUSDh1.csv.gz")
 	if _, err := os.Stat(path); err != nil {
-		t.Run("real bars with flipped signs", func(t *testing.T) { t.Skip("prices are kept beside the project, and are not here: ", err) })
+		t.Run(flippedName, func(t *testing.T) { t.Skip("prices are kept beside the project, and are not here: ", err) })
 		return nil
 	}
 	b, _, err := market.ReadFile(t.Context(), path, market.ImportOptions{Symbol: "GBPUSD", Timeframe: market.H1, Divide: 100_000})
@@ -187,11 +171,11 @@ func realBars(t *testing.T) *market.Bars {
 	return b
 }
 
-// A handful of each world: luck alone claims one of them in 50.
+// Two runs in each world: luck alone claims one of them in 50.
 func TestWorlds_ClaimNoEdgeThatIsNotThere(t *testing.T) {
 	var pooled Share
 	for _, w := range worlds(t) {
-		s := claims(t, w.World, w.costs, 3)
+		s := claims(t, w, 2)
 		t.Logf("%s: %s", w.Name, s)
 		pooled.Add(s)
 	}

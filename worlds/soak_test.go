@@ -6,19 +6,18 @@ import "testing"
 
 const groupsOfEach = 5
 
-// The long form: 200 runs of each world. A world fails when the lower end of its
-// interval is above 2 %; all of them together when the upper end is.
+// The long form in process: 200 runs of 8 researches in each world. A world fails when
+// the lower end of its interval is above 2 %; all of them together when the upper end is.
+// One world is run alone by its name:
 //
-// It takes long. One world is run alone by its name:
-//
-//	go test -tags soak ./worlds -run 'TestWorlds_Soak/random_walk'
-func TestWorlds_Soak(t *testing.T) {
+//	go test -tags soak ./worlds -run 'TestSearches_Soak/random_walk' -timeout 90m
+func TestSearches_Soak(t *testing.T) {
 	const runs = 200
 	var pooled Share
 	for _, w := range worlds(t) {
 		t.Run(w.Name, func(t *testing.T) {
-			s := claims(t, w.World, w.costs, runs)
-			t.Logf("%s: %s", w.Name, s)
+			s, looks := w.searches(t, runs, barsOfMarket, generation)
+			t.Logf("%s: %s, with %d looks", w.Name, s, looks)
 			if low, _ := s.Interval(); low > 0.02 {
 				t.Errorf("%s, where 2 %% are allowed", s)
 			}
@@ -28,6 +27,44 @@ func TestWorlds_Soak(t *testing.T) {
 	t.Logf("all that ran here: %s", pooled)
 	if _, high := pooled.Interval(); pooled.Runs >= 1000 && high > 0.02 {
 		t.Errorf("all: %s, where the upper end may be 2 %%", pooled)
+	}
+}
+
+// The same through the binary, with every step: 20 runs of each world.
+func TestWorlds_Soak(t *testing.T) {
+	const runs = 20
+	var pooled Share
+	for _, w := range worlds(t) {
+		t.Run(w.Name, func(t *testing.T) {
+			s := claims(t, w, runs)
+			t.Logf("%s: %s", w.Name, s)
+			if low, _ := s.Interval(); low > 0.02 {
+				t.Errorf("%s, where 2 %% are allowed", s)
+			}
+			pooled.Add(s)
+		})
+	}
+	t.Logf("all that ran here: %s", pooled)
+	if low, _ := pooled.Interval(); low > 0.02 {
+		t.Errorf("all: %s, where 2 %% are allowed", pooled)
+	}
+}
+
+// Candidates with the usual number of copies: 60 runs of 4 researches in three worlds. A
+// world fails when the lower end of its interval is above 5 %.
+//
+//	go test -tags soak ./worlds -run 'TestCandidates_Soak/random_walk' -timeout 90m
+func TestCandidates_Soak(t *testing.T) {
+	for _, i := range []int{0, 2, 3} {
+		w := Worlds[i]
+		t.Run(w.Name, func(t *testing.T) {
+			s := w.candidates(t, 60, 3000, 4, 0)
+			low, high := s.Interval()
+			t.Logf("%s: %d of %d runs are candidates, 95 %% interval %.2f to %.2f %%", w.Name, s.Claims, s.Runs, 100*low, 100*high)
+			if low > 0.05 {
+				t.Errorf("%d of %d runs, where 5 %% are allowed", s.Claims, s.Runs)
+			}
+		})
 	}
 }
 

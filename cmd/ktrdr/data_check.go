@@ -14,7 +14,7 @@ import (
 
 const checkDataHelp = `Check a series, a price file or a bars file. A series is read to its last byte and
 checked by the rules of an import. A price file is checked like with
-` + "`ktrdr data import --check-only`" + `. The exit code is 1 if something is wrong. Gaps are
+` + "`ktrdr data import --dry-run`" + `. The exit code is 1 if something is wrong. Gaps are
 reported, but are not errors.`
 
 func newDataCheck(a *app) *cobra.Command {
@@ -43,7 +43,7 @@ func newDataCheck(a *app) *cobra.Command {
 		if len(args) == 1 && !strings.HasSuffix(args[0], market.Suffix) {
 			return a.printChecked(local.CheckFile(cmd.Context(), args[0], opt))
 		}
-		for _, flag := range []string{"timeframe", "zone", "divide"} {
+		for _, flag := range []string{"timeframe", "zone", "dates", "decimal", "adjusted", "divide"} {
 			if cmd.Flags().Changed(flag) {
 				return usagef("--%s is for price files: bars that were imported know it", flag)
 			}

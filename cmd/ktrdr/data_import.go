@@ -15,13 +15,17 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-const importHelp = `Read price files (CSV, gzipped or not, or Parquet) into the library.
+const importHelp = `Read price files into the library: CSV and text in the forms of many programs and
+services, plain or in gzip, zstd or zip, and Parquet. "ktrdr help data" lists them. A
+folder stands for the price files in it.
 
 Symbol and timeframe come from the file name (EURUSD_1h.csv, EURUSDh1.csv.gz,
-EURUSD-1h.parquet), or from --symbol and --timeframe. Columns: time, open, high, low,
-close, and optionally volume.
+EURUSD-1h.parquet), or from --symbol and --timeframe. Separator, header, columns,
+decimal mark, order of dates and time zone are recognised, and one line says how. Try it
+with --dry-run. Columns: time, open, high, low, close, and optionally volume.
 
-  ktrdr data import EURUSD_1h.csv
+  ktrdr data import EURUSD_1h.csv --dry-run
+  ktrdr data import Downloads/prices
   ktrdr data import EURUSDh1.csv.gz --divide 100000 --zone Europe/Athens
 
 A file with an error is refused. Each error is printed with its line and rule.
@@ -52,7 +56,7 @@ type importFlags struct {
 	readFlags
 	symbol    string
 	normalise bool
-	checkOnly bool
+	dryRun    bool
 	replace   bool
 	append    bool
 	choice    library.Choice
@@ -72,19 +76,23 @@ func (f importFlags) mode() jobs.ImportMode {
 func newDataImport(a *app) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use: "import FILE…", Short: "Read price files into the library", Long: importHelp,
+		Use: "import FILE|FOLDER…", Short: "Read price files into the library", Long: importHelp,
 		Args: atLeastOne("FILE to read"),
 	}
 	cmd.Flags().StringVar(&f.symbol, "symbol", "", "`SYMBOL` of the bars (default: from the file name)")
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.normalise, "normalise", false, "repair errors instead of refusing the file")
-	cmd.Flags().BoolVar(&f.checkOnly, "check-only", false, "read and report, import nothing")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "read and report, import nothing")
 	cmd.Flags().BoolVar(&f.replace, "replace", false, "replace a series that exists")
 	cmd.Flags().BoolVar(&f.append, "append", false, "add the bars to a series that exists")
 	choiceFlags(cmd, &f.choice)
 	storageFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, files []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		opt, err := f.options(cmd)
+		if err != nil {
+			return err
+		}
+		files, err := local.Files(args)
 		if err != nil {
 			return err
 		}
@@ -113,7 +121,7 @@ func newDataImport(a *app) *cobra.Command {
 
 func (a *app) importAll(cmd *cobra.Command, targets []local.Target, opt market.ImportOptions, f importFlags) error {
 	im := &local.Importer{Options: opt, Mode: f.mode(), Choice: f.choice}
-	if f.checkOnly {
+	if f.dryRun {
 		return a.imported(cmd.Context(), im, targets)
 	}
 	for _, t := range targets { // before a long file is read for nothing
@@ -150,12 +158,20 @@ func (a *app) imported(ctx context.Context, im *local.Importer, targets []local.
 type readFlags struct {
 	timeframe string
 	zone      string
+	dates     string
+	decimal   string
+	adjusted  bool
 	divide    float64
 }
 
 func (f *readFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "`TIMEFRAME` of the bars, such as 1h (default: from the file name or the times)")
-	cmd.Flags().StringVar(&f.zone, "zone", "UTC", "time `ZONE` of times that name no zone, such as Europe/Athens")
+	cmd.Flags().StringVar(&f.zone, "zone", "",
+		"time `ZONE` of times that name no zone, such as Europe/Athens (default: that of the format, else UTC)")
+	cmd.Flags().StringVar(&f.dates, "dates", "",
+		"`ORDER` of day and month in the dates: day-first or month-first (default: what the dates show)")
+	cmd.Flags().StringVar(&f.decimal, "decimal", "", "decimal `MARK` of the numbers: comma or point (default: what the numbers show)")
+	cmd.Flags().BoolVar(&f.adjusted, "adjusted", false, "scale the prices to the adjusted close of the file")
 	cmd.Flags().Float64Var(&f.divide, "divide", 0,
 		"divide prices by this `NUMBER`, for files in points: 100000 for most currencies, 1000 for the yen")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
@@ -172,9 +188,18 @@ func (f *readFlags) options(cmd *cobra.Command) (market.ImportOptions, error) {
 			return opt, usagef("--timeframe: %w", err)
 		}
 	}
-	if opt.Zone, err = time.LoadLocation(f.zone); err != nil {
-		return opt, usagef("--zone %q is no time zone: give one like Europe/Athens or UTC", f.zone)
+	if f.zone != "" {
+		if opt.Zone, err = time.LoadLocation(f.zone); err != nil {
+			return opt, usagef("--zone %q is no time zone: give one like Europe/Athens or UTC", f.zone)
+		}
 	}
+	if opt.Dates, err = market.ParseDateOrder(f.dates); err != nil {
+		return opt, usagef("--dates: %w", err)
+	}
+	if opt.Decimal, err = market.ParseDecimal(f.decimal); err != nil {
+		return opt, usagef("--decimal: %w", err)
+	}
+	opt.Adjusted = f.adjusted
 	if cmd.Flags().Changed("divide") && (!(f.divide > 0) || math.IsInf(f.divide, 0)) {
 		return opt, usagef("--divide %v: must be a positive number, such as 100000", f.divide)
 	}

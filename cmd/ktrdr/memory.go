@@ -9,6 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/view"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -63,7 +64,14 @@ type memoryPage struct {
 	Next string `json:"next_cursor,omitempty"`
 }
 
-const memoryShowHelp = `Show one research: its result, its hypothesis, what to try next, and its strategy.
+// experimentPage is an experiment with what all trials of its run say together.
+type experimentPage struct {
+	research.ExperimentRow
+	Panel *report.Panel `json:"panel,omitempty"`
+}
+
+const memoryShowHelp = `Show one research: its result, its hypothesis, what to try next, and its strategy. It
+also shows what all trials of its run say together: SPA, StepM and PBO.
 
 --conversation shows the conversation with language models instead: the prompt, each
 answer, each tool call and its result, with tokens and costs. Prompts are stored with
@@ -79,7 +87,11 @@ func newMemoryShow(a *app) *cobra.Command {
 				return a.show(t, err, func(w io.Writer) { view.Conversation(w, a.palette(), t) })
 			}
 			e, err := c.Experiment(ctx, id)
-			return a.show(e, err, func(w io.Writer) { view.Experiment(w, e) })
+			if err != nil {
+				return err
+			}
+			run, err := panelOf(ctx, c, e.Operation)
+			return a.show(experimentPage{e, run}, err, func(w io.Writer) { view.Experiment(w, e, run) })
 		})
 	cmd.Long = memoryShowHelp
 	cmd.Flags().BoolVar(&conversation, "conversation", false, "show the conversation with language models")

@@ -19,9 +19,13 @@ const reportHelp = `Show on one screen what happened overnight: results and clai
 best of them, failures with the command to continue, deaths of backends and workers,
 and the money spent on models.
 
+"Evidence of the whole run" judges the daily net returns of all trials of a run: SPA,
+StepM, PBO and the effective number of trials. Without --run it shows the newest 3 runs.
+
 --since says how far back: a duration (12h, 7d), a local time (22:00,
 2026-11-14T22:00), or "last": since the start of the latest period of research.
---run shows one run from its start.
+--run shows one run from its start. --market judges the trials of all runs on one market
+together, and shows nothing else; "ktrdr data list" shows the markets.
 
 On a terminal it also draws the best Sharpe ratio after each trial, beside the best that
 luck alone is expected to show. --curves draws it into a pipe too.
@@ -31,6 +35,7 @@ most 1 MB, readable without a network and without a script.`
 
 type reportFlags struct {
 	since, run string
+	market     string
 	markdown   bool
 	html       htmlFlags
 	force      bool
@@ -45,6 +50,7 @@ func newReport(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.since, "since", "", "how far back: `TIME`, a duration, or last (default 12h)")
 	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
+	cmd.Flags().StringVar(&f.market, "market", "", "only the evidence of all runs on this `MARKET`")
 	cmd.Flags().BoolVar(&f.markdown, "markdown", false, "print Markdown, for a file or a mail")
 	cmd.Flags().BoolVar(&f.force, "force", false, "with --html: replace an existing file")
 	f.html.add(cmd, &f.force)
@@ -61,6 +67,13 @@ func (a *app) report(ctx context.Context, c *client.Client, f *reportFlags) erro
 	case f.markdown && f.html.file != "":
 		return usagef("give --markdown or --html, not both")
 	}
+	if f.market != "" {
+		if f.since != "" || f.run != "" || f.markdown || f.html.file != "" {
+			return usagef("--market shows the evidence of all runs on a market: leave out the other flags")
+		}
+		p, err := c.Panel(ctx, report.PanelQuery{Market: f.market})
+		return a.show(p, err, func(w io.Writer) { report.WritePanel(w, p) })
+	}
 	if err := f.curves.check(a, f.markdown || f.html.file != ""); err != nil {
 		return err
 	}
@@ -76,7 +89,9 @@ func (a *app) report(ctx context.Context, c *client.Client, f *reportFlags) erro
 			return page.WriteReport(ctx, cfg, w, api.ReportRequest{Since: since, Run: f.run})
 		})
 	}
-	r, err := c.Report(ctx, since, f.run)
+	r, err := client.Call(ctx, c, api.Report, api.FullReportRequest{
+		ReportRequest: api.ReportRequest{Since: since, Run: f.run}, Panels: true,
+	})
 	if err != nil {
 		return err
 	}

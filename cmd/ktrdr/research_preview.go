@@ -20,8 +20,12 @@ func printPreview(w io.Writer, p *research.Preview) {
 	fmt.Fprintf(w, "Nothing was started. It would be %s on %s, %s bars, %s.\n", text.Counted(p.Count, "research", "researches"),
 		strings.Join(p.Symbols, ", "), strings.Join(p.Timeframes, " and "), what)
 	for _, s := range p.Series {
-		fmt.Fprintf(w, "%s %s: %d bars to search, %d in the holdout, which begins on %s; %.3g bp a side; prices %s.\n", s.Symbol, s.Timeframe,
-			s.Searched, s.Sealed, s.HoldoutFrom.UTC().Format(time.DateOnly), s.CostPerSide, term.Prices(s.MadeUp))
+		role := fmt.Sprintf("%.3g bp a side", s.CostPerSide)
+		if s.Context {
+			role = "read as context, not traded"
+		}
+		fmt.Fprintf(w, "%s %s: %d bars to search, %d in the holdout, which begins on %s; %s; prices %s.\n", s.Symbol, s.Timeframe,
+			s.Searched, s.Sealed, s.HoldoutFrom.UTC().Format(time.DateOnly), role, term.Prices(s.MadeUp))
 	}
 	unit, before, after := "standard errors of the Sharpe ratio", p.LuckBeforeZ, p.LuckAfterZ
 	if p.LuckBefore != nil && p.LuckAfter != nil {

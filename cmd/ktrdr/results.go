@@ -17,6 +17,7 @@ import (
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/page"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -41,7 +42,7 @@ pandas, DuckDB and spreadsheets: of a backtest, or of the backtest of a research
 
 A backtest of several symbols shows the figures of the sum and of each symbol. A
 research shows every check of its verdict, or why a gate rejected it, and what to try
-next.`
+next. It also shows what all trials of its run say together: SPA, StepM and PBO.`
 
 func newResults(a *app) *cobra.Command {
 	var (
@@ -82,14 +83,20 @@ func newResults(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var run *report.Panel
+			if verdict != nil {
+				if run, err = panelOf(ctx, c, r.Operation); err != nil {
+					return err
+				}
+			}
 			var figures []*term.Figure
 			if curves.wanted(a) && cursor == "" {
 				if figures, err = curvesOf(ctx, c, r, verdict); err != nil {
 					return err
 				}
 			}
-			err = a.print(resultsPage{r, verdict, next}, func(w io.Writer) {
-				view.Results(w, a.palette(), r, verdict, next)
+			err = a.print(resultsPage{r, verdict, run, next}, func(w io.Writer) {
+				view.Results(w, a.palette(), r, verdict, run, next)
 				view.Curves(w, a.palette(), figures...)
 			})
 			return errors.Join(err, lost) // the figures are known though the file is not
@@ -141,7 +148,17 @@ func (a *app) strategyHTML(ctx context.Context, c *client.Client, f htmlFlags, i
 type resultsPage struct {
 	api.Results
 	Verdict *research.Assessment `json:"verdict,omitempty"`
+	Panel   *report.Panel        `json:"panel,omitempty"` // of its run
 	Next    string               `json:"next_cursor,omitempty"`
+}
+
+// panelOf judges the run of a research; nil where it belongs to no run.
+func panelOf(ctx context.Context, c *client.Client, id ktrdr.OperationID) (*report.Panel, error) {
+	p, err := c.Panel(ctx, report.PanelQuery{Research: id})
+	if ktrdr.CodeOf(err) == ktrdr.CodeInvalid || ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		return nil, nil //nolint:nilnil // made by an earlier version
+	}
+	return &p, err
 }
 
 // verdictOn reads the verdict on a research that has one: the result of its newest

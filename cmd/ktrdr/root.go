@@ -88,9 +88,9 @@ func newRoot(a *app) *cobra.Command {
 
 	root.AddCommand(
 		newServe(a), newWorker(a), newChild(a), newDemo(a), newDummy(a),
-		newResearch(a), newRuns(a), newMemory(a), newLeaderboard(a), newCompare(a), newReport(a),
+		newResearch(a), newRuns(a), newMemory(a), newLeaderboard(a), newClaim(a), newClaims(a), newCompare(a), newReport(a),
 		newTrain(a), newBacktest(a), newPredict(a), newModels(a), newResults(a), newMCP(a),
-		newOps(a), newStatus(a), newFollow(a), newTop(a), newCancel(a), newResume(a), newRetry(a), newPin(a), newUnpin(a),
+		newOps(a), newStatus(a), newFollow(a), newTop(a), newCancel(a), newResume(a), newRetry(a), newPin(a), newUnpin(a), newCalibrate(a),
 		newBreakers(a), newDegradation(a), newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
 		newData(a), newValidate(a), newStrategies(a), newInstruments(a), newIndicators(a), newCheck(a),
 		newBackup(a), newRestore(a), newDoctor(a), newToken(a), newVersion(a), newCompletion(a),

@@ -130,6 +130,9 @@ func printFacts(w io.Writer, f *strategy.Facts) {
 	term.Field(w, "hash", "%s", f.Hash)
 	frames := strings.Join(text.Strings(f.Timeframes), " ")
 	term.Field(w, "data", "%s, bars of %s, decides at those of %s", strings.Join(f.Symbols, " "), frames, f.Base)
+	if len(f.Context) > 0 {
+		term.Field(w, "context", "%s, read and not traded", strings.Join(f.Context, " "))
+	}
 	term.Field(w, "labels", "%s", f.Labels)
 	term.Field(w, "model", "%s, %d inputs, %d weights, %s", f.Model, len(f.Features), f.Weights, f.Output)
 	term.Field(w, "warm-up", "%d bars of %s", f.WarmUp, f.Base)

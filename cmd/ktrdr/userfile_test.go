@@ -21,8 +21,9 @@ var filesRead = map[string]string{
 		strategy.Examples()[0].Name + " --model @",
 	"train STRATEGY": "train @.yaml", "research --strategy": "research --strategy @.yaml", "strategies show NAME": "strategies show @.yaml",
 	"strategies add FILE": "strategies add @", "validate FILE…": "validate @",
-	"data check SYMBOL TIMEFRAME | FILE": "data check @.csv", "data import FILE…": "data import @_1h.csv --symbol EURUSD",
+	"data check SYMBOL TIMEFRAME | FILE": "data check @.csv", "data import FILE|FOLDER…": "data import @_1h.csv --symbol EURUSD",
 	"instruments set FILE": "instruments set @",
+	"claim verify FILE":    "claim verify @",
 	"restore FILE":         "restore @", "worker --token-file": "worker --token-file @",
 	"serve --tls-cert": "serve --addr 127.0.0.1:0 --tls-cert @ --tls-key key.pem",
 	"serve --tls-key":  "serve --addr 127.0.0.1:0 --tls-cert @ --tls-key @",
@@ -31,7 +32,8 @@ var filesRead = map[string]string{
 
 // filesWritten are the places where a user names a file to be written.
 var filesWritten = map[string]string{
-	"backup FILE": "backup @/below", "data export --csv": "data export EURUSD 1h --csv @/below", "models save TRAINING FILE": "",
+	"backup FILE": "backup @/below", "claim export OPERATION FILE": "claim export op_1 @/below",
+	"data export --csv": "data export EURUSD 1h --csv @/below", "models save TRAINING FILE": "",
 	"report --html": "report --html @/below", "results --html": "results op_1 --html @/below",
 }
 

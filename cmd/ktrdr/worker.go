@@ -53,7 +53,8 @@ func newWorker(a *app) *cobra.Command {
 		Use: "worker", Short: "Start a worker process", Long: workerHelp, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), f) },
 	}
-	cmd.Flags().StringSliceVar(&f.types, "types", nil, "operation `TYPES` to run, such as training (default: all that this binary can run)")
+	cmd.Flags().StringSliceVar(&f.types, "types", nil,
+		"operation `TYPES` to run, such as training (default: all that this binary can run); training includes examinations and calibrations")
 	cmd.Flags().IntVar(&f.slots, "slots", 1, "number of operations at once")
 	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the worker in tables and logs")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` that holds the token")
@@ -147,6 +148,9 @@ func (f workerFlags) runners(k neural.Kernel) (map[ktrdr.Type]worker.Runner, err
 			return nil, usagef("--types %s: this build can run %s", name, strings.Join(names(slices.Sorted(maps.Keys(all))), ", "))
 		}
 		chosen[t] = r
+		if t == ktrdr.Training { // examinations and calibrations are made of trainings
+			chosen[ktrdr.Examining], chosen[ktrdr.CalibrationPart] = all[ktrdr.Examining], all[ktrdr.CalibrationPart]
+		}
 	}
 	return chosen, nil
 }

@@ -31,7 +31,7 @@ const unopened = "USDCAD"
 // prices are bars whose last fifth, the holdout, rises to seven times the price: no
 // earlier price is like one of them.
 func prices(symbol string) *market.Bars {
-	seed, edge := seeds[symbol], 0.3
+	seed, edge := seeds[symbol], 0.6
 	if symbol == unopened {
 		edge = 0
 	}
@@ -193,7 +193,7 @@ func (s *sealed) hideFigures(t *testing.T, op ktrdr.OperationID, results string)
 			continue
 		}
 		for _, shown := range []string{fmt.Sprintf("%.3g", *v), fmt.Sprintf("%.1f%%", *v*100)} {
-			if strings.Contains(shown, ".") {
+			if strings.Contains(shown, ".") && len(strings.Trim(shown, "-0.%")) > 3 { // two digits are often another figure's
 				s.short[shown] = name + " of " + string(op)
 			}
 		}
@@ -300,8 +300,18 @@ func queries(sp *api.Spec, ids []ktrdr.OperationID) []string {
 		return []string{"?limit=1000", "?kind=trials&limit=1000", "?kind=hypotheses", "?kind=suggestions"}
 	case api.SeriesBars.Pattern():
 		return []string{"", "?points=1000"}
-	case api.Report.Pattern(), api.Search.Pattern():
+	case api.Report.Pattern():
+		return []string{"?since=12h", "?since=12h&panels=true"}
+	case api.Search.Pattern():
 		return []string{"?since=12h"}
+	case api.Panel.Pattern():
+		var questions []string
+		for _, id := range ids {
+			if strings.HasPrefix(string(id), "op_agent_research") {
+				questions = append(questions, "?research="+string(id))
+			}
+		}
+		return questions
 	case api.Compare.Pattern():
 		var researches []string
 		for _, id := range ids {

@@ -16,6 +16,7 @@ func TestPage_RecoversWithoutAReloadWhenItsBackendIsKilled(t *testing.T) {
 	s.signIn()
 	s.must("research", "mean reversion on EURUSD 1h", "--count", "2", "--seed", "2", "--follow")
 	s.until("both researches are on the page", `document.querySelectorAll("table.lead tbody tr").length === 2`)
+	s.until("the look is on the page", `document.querySelector("table.lead").innerText.includes("holdout p")`)
 	eval[int](s.browser, `window.loaded = 1`)
 	before := s.text("table.lead tbody")
 	s.clean("before the kill")

@@ -68,7 +68,7 @@ func TestDataImport_NormalisesWhenAsked(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	path := file(t, "EURUSD_1h.csv", broken)
-	out := l.must("data", "import", "--normalise", "--check-only", path)
+	out := l.must("data", "import", "--normalise", "--dry-run", path)
 	if !strings.Contains(out, "5 bars; nothing was imported") {
 		t.Errorf("check only:\n%s", out)
 	}
@@ -165,7 +165,7 @@ func TestDataImport_RefusesWhatIsNoPriceFile(t *testing.T) {
 			l.refused(exitFailed, tc.says, "data", "import", tc.path)
 		})
 	}
-	l.refused(exitUsage, "is a directory and no price file", "data", "import", folder)
+	l.refused(exitUsage, "is a directory and no price file is in it", "data", "import", folder)
 }
 
 func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
@@ -214,7 +214,7 @@ func TestData_ReadersMakeNoFolder(t *testing.T) {
 	l := newLab(t)
 	l.must("data", "list")
 	l.refused(exitUsage, "there are no bars of EURUSD 1h", "data", "show", "EURUSD", "1h")
-	l.must("data", "import", "--check-only", "--normalise", file(t, "EURUSD_1h.csv", broken))
+	l.must("data", "import", "--dry-run", "--normalise", file(t, "EURUSD_1h.csv", broken))
 	if _, err := os.Stat(l.data); !os.IsNotExist(err) {
 		t.Errorf("a folder was made: %v", err)
 	}

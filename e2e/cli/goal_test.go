@@ -21,8 +21,8 @@ func TestCLI_SaysWhatOfAGoalIsNotUnderstood(t *testing.T) {
 	if ops := l.ops(); len(ops) != 0 {
 		t.Fatalf("%d operations were made of refused goals", len(ops))
 	}
-	a := l.run("research", "trend in the London session", "--force")
-	if a.code != exitOK || !strings.Contains(a.err, "not understood: London, session\n") ||
+	a := l.run("research", "trend with sprockets", "--force")
+	if a.code != exitOK || !strings.Contains(a.err, "not understood: sprockets\n") ||
 		!strings.Contains(a.err, "understood: Look first for trend.") {
 		t.Errorf("%v, want the words without an effect", a)
 	}

@@ -71,11 +71,19 @@ func experiments(w io.Writer, list []research.ExperimentRow) {
 	report.PrintCostLegend(w, slices.ContainsFunc(list, func(e research.ExperimentRow) bool { return e.CostBelowDefault }))
 }
 
-// Experiment prints a research: its result, its hypothesis, its strategy.
-func Experiment(w io.Writer, e research.ExperimentRow) {
+// Experiment prints a research: its result, what its run says together, its
+// hypothesis, its strategy.
+func Experiment(w io.Writer, e research.ExperimentRow, run *report.Panel) {
 	experiments(w, []research.ExperimentRow{e})
 	if e.Summary != "" {
 		fmt.Fprintf(w, "\n%s\n", term.Plain(e.Summary))
+	}
+	if run != nil {
+		fmt.Fprintln(w)
+		RunEvidence(w, run)
+	}
+	if e.Calibration != "" {
+		fmt.Fprintln(w, term.Plain(e.Calibration))
 	}
 	var n struct {
 		Hypothesis string `json:"hypothesis"`
@@ -92,6 +100,11 @@ func Experiment(w io.Writer, e research.ExperimentRow) {
 	}
 	for _, h := range n.Hypotheses {
 		fmt.Fprintf(w, "Next:   %s\n", term.Plain(h.Text))
+	}
+	Ladder(w, term.Palette(false), e.Steps)
+	if e.Examination != nil {
+		fmt.Fprintln(w)
+		Examination(w, false, e.Examination)
 	}
 	if n.Strategy != "" {
 		fmt.Fprintf(w, "\n%s", term.PlainLines(n.Strategy))

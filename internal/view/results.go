@@ -19,14 +19,19 @@ import (
 )
 
 // Results prints the result of an operation, with the verdict of a research.
-func Results(w io.Writer, p term.Palette, r api.Results, verdict *research.Assessment, next string) {
+func Results(w io.Writer, p term.Palette, r api.Results, verdict *research.Assessment, run *report.Panel, next string) {
 	fmt.Fprintf(w, "%s  %s\n", r.Operation, p.Status(r.Status))
 	if r.ErrorMessage != "" {
 		fmt.Fprintln(w, term.Plain(r.ErrorMessage))
 	}
 	Figures(w, r.Results)
 	Verdict(w, p, verdict)
+	RunEvidence(w, run)
 	printLedger(w, r)
+	Ladder(w, p, r.Ladder)
+	if r.Examination != nil {
+		Examination(w, p, &r.Examination.Examination)
+	}
 	Curve(w, r.Curve)
 	for _, f := range r.Artifacts {
 		fmt.Fprintf(w, "%s  %s  %s\n", term.Plain(f.Name), term.Bytes(f.Size), f.URL)
@@ -163,6 +168,21 @@ func Verdict(w io.Writer, p term.Palette, a *research.Assessment) {
 	}
 }
 
+// RunEvidence prints what all trials of the run of a research say together; nothing
+// without a panel.
+func RunEvidence(w io.Writer, p *report.Panel) {
+	if p == nil {
+		return
+	}
+	fmt.Fprintln(w, "Evidence of the whole run")
+	if line := p.OfTrial(); line != "" {
+		fmt.Fprintln(w, " ", term.Plain(line))
+	}
+	for _, line := range p.Lines() {
+		fmt.Fprintln(w, " ", term.Plain(line))
+	}
+}
+
 // printLedger prints the row of the ledger that belongs to a result, and the
 // looks at the holdout.
 func printLedger(w io.Writer, r api.Results) {
@@ -172,6 +192,9 @@ func printLedger(w io.Writer, r api.Results) {
 	}
 	for i := range r.Looks {
 		printLook(w, &r.Looks[i])
+	}
+	if r.Calibration != "" {
+		fmt.Fprintln(w, term.Plain(r.Calibration))
 	}
 }
 

@@ -43,6 +43,9 @@ func Run(w io.Writer, r ktrdr.Run) {
 	line("generations", "%d of %d closed%s", r.Closed, r.Generations, eachGeneration(r))
 	line("holdout", "%s, %s, %s", text.Counted(r.Finalists, "finalist"), text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
 	line("prices", "%s", term.Prices(r.MadeUp))
+	for _, h := range r.Heads {
+		line("ledger head", "%s", h)
+	}
 	line("created", "%s", term.When(r.CreatedAt))
 	if !r.Until.IsZero() {
 		line("until", "%s", r.Until.Local().Format(time.DateTime))

@@ -1,0 +1,66 @@
+package chaos_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/labtest"
+	"github.com/ktrdr/ktrdr/research"
+)
+
+// A calibration whose backend and worker are killed again and again ends with the
+// numbers of one that ran undisturbed. The soak kills a larger one ten times.
+func TestCalibration_KilledGivesTheSameNumbers(t *testing.T) {
+	t.Parallel()
+	request, kills := research.CalibrationRequest{Symbol: "EURUSD", Timeframe: "1h", Worlds: 6, Researches: 2, Seed: new(uint64(11))}, 2
+	request.Costs = "*=0.1/0/0"
+	if os.Getenv("KTRDR_SOAK") == "1" {
+		request.Worlds, request.Researches, request.Power, kills = 20, 8, true, 10
+	}
+	result := func(l *labtest.Lab, id ktrdr.OperationID) (c research.Calibration) {
+		if err := json.Unmarshal(l.Ends(id, ktrdr.Completed).Result, &c); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	calm := labtest.New(t, labtest.SQLite, labtest.Calm)
+	calm.MarketWith("EURUSD", 4000, 7, 0)
+	calm.ServeWith(2)
+	want := result(calm, calm.Calibrate(request))
+
+	rough := labtest.New(t, labtest.SQLite, labtest.Calm)
+	rough.MarketWith("EURUSD", 4000, 7, 0)
+	backend := rough.ServeWith(1)
+	outside := rough.WorkerNamed("outside", string(ktrdr.CalibrationPart))
+	id := rough.Calibrate(request)
+	for i := range kills {
+		searched := int64(i * want.Worlds / (kills + 1))
+		rough.Until(id, 3*time.Minute, "some worlds", func(op ktrdr.Operation) bool {
+			return op.Status.Terminal() || worlds(rough, id) >= searched+1
+		})
+		backend.Kill()
+		outside.Kill()
+		backend = rough.ServeWith(1)
+		outside = rough.WorkerNamed("outside", string(ktrdr.CalibrationPart))
+	}
+	got := result(rough, id)
+	if got.Hash != want.Hash || got.Rate != want.Rate || got.Worlds != request.Worlds || len(got.Sharpes) != len(want.Sharpes) {
+		t.Errorf("killed: %+v\nundisturbed: %+v", got, want)
+	}
+	t.Log(got.Summary)
+	if out, code := rough.Command("memory", "trials"); code != 0 || strings.Contains(out, "EURUSD") {
+		t.Errorf("copies are in the ledger: %s", out)
+	}
+}
+
+// worlds is how many worlds the parts of a calibration have searched.
+func worlds(l *labtest.Lab, id ktrdr.OperationID) (n int64) {
+	for _, c := range l.Children(id) {
+		n += c.Progress.StepsCompleted
+	}
+	return n
+}

@@ -1,0 +1,96 @@
+package examine
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// Neighbour is a strategy with one parameter on the next rung.
+type Neighbour struct {
+	Name     string // rsi_14.period 14 -> 16
+	Strategy *strategy.Strategy
+}
+
+// ladder are the windows that the built-in designer uses. A parameter that is one of them
+// moves to its neighbour there; any other moves by a quarter, and by 1 at least.
+var ladder = []int{5, 8, 12, 16, 24, 36, 48, 64, 96}
+
+// mostNeighbours bounds how many changed strategies are trained.
+const mostNeighbours = 10
+
+// Neighbours are the strategies whose indicator windows are one rung longer or shorter, one
+// at a time. A change that the grammar refuses is left out.
+func Neighbours(s *strategy.Strategy) (list []Neighbour) {
+	for i, x := range s.Indicators {
+		for j, set := range x.Settings {
+			if set.IsText || !window(x.Type, set.Name) {
+				continue
+			}
+			for _, to := range rungs(int(set.Number)) {
+				if changed := with(s, i, j, to); changed != nil && len(list) < mostNeighbours {
+					list = append(list, Neighbour{fmt.Sprintf("%s.%s %v -> %d", x.ID, set.Name, set.Number, to), changed})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// window says whether a parameter is a number of bars.
+func window(kind, name string) bool {
+	d, ok := indicator.Lookup(kind)
+	if !ok {
+		return false
+	}
+	for _, p := range d.Params {
+		if p.Name == name {
+			return p.Kind == indicator.Int && p.Max > 2 && strings.Contains(name, "period")
+		}
+	}
+	return false
+}
+
+// rungs are the values below and above one.
+func rungs(at int) []int {
+	for i, v := range ladder {
+		if v != at {
+			continue
+		}
+		below, above := quarter(at, -1), quarter(at, 1)
+		if i > 0 {
+			below = ladder[i-1]
+		}
+		if i < len(ladder)-1 {
+			above = ladder[i+1]
+		}
+		return []int{below, above}
+	}
+	return []int{quarter(at, -1), quarter(at, 1)}
+}
+
+func quarter(at, sign int) int {
+	step := max(int(math.Round(float64(at)/4)), 1)
+	return at + sign*step
+}
+
+// with is the strategy with another value of a setting; nil if that is not a strategy.
+func with(s *strategy.Strategy, at, setting, to int) *strategy.Strategy {
+	c := *s
+	c.Indicators = append([]strategy.Indicator(nil), s.Indicators...)
+	x := &c.Indicators[at]
+	x.Settings = append([]indicator.Setting(nil), x.Settings...)
+	x.Settings[setting].Number = float64(to)
+	if _, err := indicator.New(x.Type, x.Settings); err != nil {
+		return nil
+	}
+	c.Data.History = max(c.Data.History, c.WarmUp())
+	parsed, _, err := strategy.Parse(c.YAML(), s.Name)
+	if err != nil {
+		return nil
+	}
+	return parsed
+}

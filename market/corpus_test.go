@@ -1,0 +1,540 @@
+package market
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// corpusFile is a file as one program or service writes it.
+type corpusFile struct {
+	name   string // of the file; what it is stands in what
+	what   string
+	truth  *Bars
+	text   []byte
+	opt    ImportOptions
+	format string // that must be recognised
+	says   string // a part of what is printed of it
+	refuse string // a part of the error, where it must be refused
+}
+
+// truthOf is the series that a file of the corpus is made of: round prices with five
+// digits, volumes above a thousand, and times across a weekend and the end of a month.
+func truthOf(tf Timeframe, bars int) *Bars {
+	b := &Bars{Symbol: "EURUSD", Timeframe: tf}
+	t := time.Date(2020, 1, 29, 0, 0, 0, 0, time.UTC)
+	for i := range bars {
+		for t.Weekday() == time.Saturday || t.Weekday() == time.Sunday {
+			t = t.AddDate(0, 0, 1)
+		}
+		o := float64(110000+137*(i%29)) / 1e5
+		c := float64(110000+211*(i%31)) / 1e5
+		b.Append(Bar{
+			Time: t.Unix(), Open: o, Close: c, High: math.Round(1e5*max(o, c)+25) / 1e5, Low: math.Round(1e5*min(o, c)-25) / 1e5,
+			Volume: float64(1200 + 7*i),
+		})
+		t = t.Add(time.Duration(tf.seconds()) * time.Second)
+	}
+	return b
+}
+
+// writer makes the text of a file, row by row.
+type writer struct {
+	strings.Builder
+
+	number func(float64) string
+	volume func(float64) string
+}
+
+func plainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func commaNumber(v float64) string { return strings.Replace(plainNumber(v), ".", ",", 1) }
+
+// lines writes a row for each bar: row is a template of {o} {h} {l} {c} {v}, and of a time by its Go layout in {}.
+func lines(b *Bars, head, row string, opt ...func(*writer)) []byte {
+	w := writer{number: plainNumber, volume: plainNumber}
+	for _, o := range opt {
+		o(&w)
+	}
+	w.WriteString(head)
+	for i := range b.Len() {
+		x := b.At(i)
+		at := time.Unix(x.Time, 0).UTC()
+		s := strings.NewReplacer("{o}", w.number(x.Open), "{h}", w.number(x.High), "{l}", w.number(x.Low), "{c}", w.number(x.Close),
+			"{v}", w.volume(x.Volume), "{s}", strconv.FormatInt(x.Time, 10), "{ms}", strconv.FormatInt(1000*x.Time, 10),
+			"{ns}", strconv.FormatInt(1e9*x.Time, 10), "{end}", strconv.FormatInt(1000*(x.Time+3600)-1, 10),
+			"{excel}", strconv.FormatFloat(float64(x.Time)/86400+25569, 'f', 8, 64)).Replace(row)
+		for {
+			from, to := strings.IndexByte(s, '['), strings.IndexByte(s, ']')
+			if from < 0 {
+				break
+			}
+			s = s[:from] + at.Format(s[from+1:to]) + s[to+1:]
+		}
+		w.WriteString(s)
+	}
+	return []byte(w.String())
+}
+
+func decimalComma(w *writer) { w.number = commaNumber }
+
+// inGroups writes volumes in groups of three with a mark between.
+func inGroups(mark string) func(*writer) {
+	return func(w *writer) {
+		w.volume = func(v float64) string {
+			s := plainNumber(v)
+			return s[:len(s)-3] + mark + s[len(s)-3:]
+		}
+	}
+}
+
+// inZone moves a series, so that its times written as UTC are those of a clock there.
+func inZone(b *Bars, zone *time.Location) *Bars {
+	moved := *b
+	moved.Time = make([]int64, len(b.Time))
+	for i, t := range b.Time {
+		_, offset := time.Unix(t, 0).In(zone).Zone()
+		moved.Time[i] = t + int64(offset)
+	}
+	return &moved
+}
+
+func reversed(text []byte, head int) []byte {
+	rows := strings.SplitAfter(string(text), "\n")
+	rows = rows[:len(rows)-1]
+	slices.Reverse(rows[head:])
+	return []byte(strings.Join(rows, ""))
+}
+
+func inUTF16(text []byte, mark string, big bool) []byte {
+	out := []byte(mark)
+	for _, c := range utf16.Encode([]rune(string(text))) {
+		if big {
+			out = append(out, byte(c>>8), byte(c))
+		} else {
+			out = append(out, byte(c), byte(c>>8))
+		}
+	}
+	return out
+}
+
+func inZip(t *testing.T, files map[string][]byte) []byte {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range slices.Sorted(mapsKeys(files)) {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write(files[name])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func mapsKeys(m map[string][]byte) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func inZstd(t *testing.T, text []byte) []byte {
+	var b bytes.Buffer
+	z, err := zstd.NewWriter(&b)
+	if err == nil {
+		_, err = z.Write(text)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+const ohlcv = "{o},{h},{l},{c},{v}\n"
+
+func corpus(t *testing.T) []corpusFile {
+	h1, d1, m1 := truthOf(H1, 200), truthOf(D1, 60), truthOf(M1, 300)
+	est := time.FixedZone("EST", -5*3600)
+	eet, err := time.LoadLocation("EET")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mt5 := "<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>\n"
+	binance := "{ms},{o},{h},{l},{c},{v},{end},1.5,10,0.5,0.5,0\n"
+	german := "Datum;Uhrzeit;Eröffnung;Hoch;Tief;Schluss;Volumen\n"
+	germanRow := "[02.01.2006];[15:04];{o};{h};{l};{c};{v}\n"
+	early := truthOf(H1, 30) // the 29th of January decides the order of its dates in its first row
+	undecided := &Bars{Symbol: "EURUSD", Timeframe: D1}
+	for i := range 12 { // 1 to 12 March: each of these dates is one with the month first too
+		x := d1.At(i)
+		x.Time = time.Date(2020, 3, 1+i, 0, 0, 0, 0, time.UTC).Unix()
+		undecided.Append(x)
+	}
+	return []corpusFile{
+		{
+			what: "MetaTrader 5", name: "EURUSD_H1.csv", truth: h1, format: "MetaTrader 5 export",
+			text: lines(h1, mt5, "[2006.01.02]\t[15:04:05]\t{o}\t{h}\t{l}\t{c}\t{v}\t0\t7\n"),
+		},
+		{
+			what: "MetaTrader 5, daily", name: "EURUSD_D1.csv", truth: d1, format: "MetaTrader 5 export",
+			text: lines(d1, strings.Replace(mt5, "<TIME>\t", "", 1), "[2006.01.02]\t{o}\t{h}\t{l}\t{c}\t{v}\t0\t7\n"),
+		},
+		{
+			what: "MetaTrader 5, UTF-16", name: "EURUSD_H1.csv", truth: h1, format: "MetaTrader 5 export",
+			text: inUTF16(lines(h1, mt5, "[2006.01.02]\t[15:04:05]\t{o}\t{h}\t{l}\t{c}\t{v}\t0\t7\r\n"), "\xff\xfe", false),
+		},
+		{
+			what: "MetaTrader 4", name: "EURUSD60.csv", truth: h1, format: "MetaTrader 4 export",
+			text: lines(h1, "", "[2006.01.02],[15:04],"+ohlcv),
+		},
+		{
+			what: "Dukascopy", name: "EURUSD_1h.csv", truth: h1, format: "JForex export", says: "times are UTC",
+			text: lines(h1, "Gmt time,Open,High,Low,Close,Volume\n", "[02.01.2006 15:04:05.000],"+ohlcv),
+		},
+		{
+			what: "Dukascopy, local time", name: "EURUSD_1h.csv", truth: h1, format: "JForex export", says: "name their zone",
+			text: lines(inZone(h1, time.FixedZone("",
+				3600)), "Local time,Open,High,Low,Close,Volume\n", "[02.01.2006 15:04:05.000] GMT+0100,"+ohlcv),
+		},
+		{
+			what: "JForex, EET", name: "EURUSD_1h.csv", truth: h1, format: "JForex export", says: "times are EET",
+			text: lines(inZone(h1, eet), "Time (EET),Open,High,Low,Close,Volume \n", "[2006.01.02 15:04:05],"+ohlcv),
+		},
+		{
+			what: "HistData ASCII", name: "DAT_ASCII_EURUSD_M1_202001.csv", truth: m1,
+			format: "HistData", says: "EST without daylight saving time",
+			text: lines(inZone(m1, est), "", "[20060102 150405];{o};{h};{l};{c};{v}\n"),
+		},
+		{
+			what: "HistData for MetaTrader", name: "DAT_MT_EURUSD_M1_202001.csv", truth: m1,
+			format: "HistData", says: "EST without daylight saving time",
+			text: lines(inZone(m1, est), "", "[2006.01.02],[15:04],"+ohlcv),
+		},
+		{
+			what: "HistData zip", name: "HISTDATA_COM_ASCII_EURUSD_M1_202001.zip", truth: m1, format: "HistData", says: "EST",
+			text: inZip(t, map[string][]byte{
+				"DAT_ASCII_EURUSD_M1_202001.csv": lines(inZone(m1, est), "", "[20060102 150405];{o};{h};{l};{c};{v}\n"),
+				"DAT_ASCII_EURUSD_M1_202001.txt": []byte("Gap of 60s found\n"),
+			}),
+		},
+		{what: "Binance klines", name: "BTCUSDT-1h-2020-01.csv", truth: h1, format: "Binance klines", text: lines(h1, "", binance)},
+		{
+			what: "Binance klines with a header", name: "BTCUSDT-1h-2020-01.csv", truth: h1, format: "Binance klines",
+			text: lines(h1, "open_time,open,high,low,close,volume,close_time,quote_volume,count,"+
+				"taker_buy_volume,taker_buy_quote_volume,ignore\n", binance),
+		},
+		{
+			what: "Binance klines in millionths", name: "BTCUSDT-1h-2025-01.csv", truth: h1, format: "Binance klines",
+			text: lines(h1, "", strings.Replace(binance, "{ms}", "{s}000000", 1)),
+		},
+		{
+			what: "Binance klines that change their unit", name: "BTCUSDT-1h.csv", truth: h1, format: "Binance klines",
+			text: append(lines(h1.Slice(0, 100), "",
+				binance), lines(h1.Slice(100, 200), "", strings.Replace(binance, "{ms}", "{s}000000", 1))...),
+		},
+		{
+			what: "Binance zip", name: "BTCUSDT-1h-2020-01.zip", truth: h1, format: "Binance klines",
+			text: inZip(t, map[string][]byte{"BTCUSDT-1h-2020-01.csv": lines(h1, "", binance)}),
+		},
+		{
+			what: "TradingView, Unix seconds", name: "FX_EURUSD, 60.csv", truth: h1, format: "TradingView export", says: "Unix times",
+			text: lines(h1, "time,open,high,low,close,Volume,Volume MA\n", "{s},{o},{h},{l},{c},{v},NaN\n"),
+		},
+		{
+			what: "TradingView, ISO", name: "FX_EURUSD, 60.csv", truth: h1, format: "TradingView export",
+			text: lines(h1, "time,open,high,low,close,Volume\n", "[2006-01-02T15:04:05Z],"+ohlcv),
+		},
+		{what: "Stooq", name: "eurusd_d.csv", truth: d1, format: "table with a header", text: lines(d1, "Date,Open,High,Low,Close,Volume\r\n",
+			"[2006-01-02],{o},{h},{l},{c},{v}\r\n")},
+		{
+			what: "Stooq in Polish", name: "eurusd_d.csv", truth: d1, format: "Stooq",
+			text: lines(d1, "Data,Otwarcie,Najwyzszy,Najnizszy,Zamkniecie,Wolumen\n", "[2006-01-02],"+ohlcv),
+		},
+		{
+			what: "Stooq in bulk", name: "eurusd.txt", truth: h1, format: "Stooq",
+			text: lines(h1, "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>\n",
+				"EURUSD,60,[20060102],[150405],{o},{h},{l},{c},{v},0\n"),
+		},
+		{
+			what: "Yahoo", name: "EURUSD.csv", truth: d1, format: "Yahoo", says: "adjusted close is not used",
+			text: lines(d1, "Date,Open,High,Low,Close,Adj Close,Volume\n", "[2006-01-02],{o},{h},{l},{c},0.5,{v}\n"),
+		},
+		{
+			what: "yfinance, one line of header", name: "EURUSD.csv", truth: d1, format: "yfinance",
+			text: lines(d1, "Date,Adj Close,Close,High,Low,Open,Volume\n", "[2006-01-02],{c},{c},{h},{l},{o},{v}\n"),
+		},
+		{
+			what: "yfinance, three lines of header", name: "EURUSD.csv", truth: d1, format: "yfinance",
+			text: lines(d1, "Price,Close,High,Low,Open,Volume\nTicker,EURUSD=X,EURUSD=X,EURUSD=X,EURUSD=X,EURUSD=X\nDate,,,,,\n",
+				"[2006-01-02],{c},{h},{l},{o},{v}\n"),
+		},
+		{
+			what: "yfinance, two lines of header", name: "EURUSD.csv", truth: d1, format: "yfinance",
+			text: lines(d1, "Price,Close,High,Low,Open,Volume\nDate,,,,,\n", "[2006-01-02],{c},{h},{l},{o},{v}\n"),
+		},
+		{
+			what: "yfinance history with dividends", name: "EURUSD.csv", truth: d1, format: "yfinance",
+			text: lines(d1, "Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n",
+				"[2006-01-02] 00:00:00+00:00,{o},{h},{l},{c},{v},0.0,0.0\n"),
+		},
+		{
+			what: "Alpha Vantage, newest first", name: "daily_EURUSD.csv", truth: d1, format: "Alpha Vantage", says: "newest row first",
+			text: reversed(lines(d1, "timestamp,open,high,low,close,adjusted_close,volume,dividend_amount,split_coefficient\n",
+				"[2006-01-02],{o},{h},{l},{c},{c},{v},0.0,1.0\n"), 1),
+		},
+		{
+			what: "Polygon flat file", name: "EURUSD_1h.csv", truth: h1, format: "Polygon",
+			text: lines(h1, "ticker,volume,open,close,high,low,window_start,transactions\n", "C:EURUSD,{v},{o},{c},{h},{l},{ns},12\n"),
+		},
+		{
+			what: "Polygon aggregates", name: "EURUSD_1h.csv", truth: h1, format: "Polygon",
+			text: lines(h1, "v,vw,o,c,h,l,t,n\n", "{v},1.1,{o},{c},{h},{l},{ms},12\n"),
+		},
+		{
+			what: "NinjaTrader", name: "EURUSD.Last.txt", truth: m1, format: "NinjaTrader export",
+			text: lines(m1, "", "[20060102 150405];{o};{h};{l};{c};{v}\n"),
+		},
+		{
+			what: "Kraken", name: "XBTUSD_60.csv", truth: h1, format: "Kraken OHLCVT",
+			text: lines(h1, "", "{s},{o},{h},{l},{c},{v},17\n"),
+		},
+		{
+			what: "Coinbase", name: "BTC-USD_1h.csv", truth: h1, format: "Coinbase candles",
+			text: lines(h1, "", "{s},{l},{h},{o},{c},{v}\n"),
+		},
+		{
+			what: "CryptoDataDownload", name: "Binance_BTCUSDT_1h.csv", truth: h1, format: "CryptoDataDownload", says: "newest row first",
+			text: reversed(lines(h1, "https://www.CryptoDataDownload.com\nunix,date,symbol,open,high,low,close,Volume BTC,Volume USDT,tradecount\n",
+				"{ms},[2006-01-02 15:04:05],BTC/USDT,{o},{h},{l},{c},{v},5.5,3\n"), 2),
+		},
+		{
+			what: "Investing.com", name: "EUR_USD Historical Data.csv", truth: d1, format: "Investing.com", says: "dates are month-first",
+			text: reversed(lines(d1, "\ufeff\"Date\",\"Price\",\"Open\",\"High\",\"Low\",\"Vol.\",\"Change %\"\n",
+				"\"[01/02/2006]\",\"{c}\",\"{o}\",\"{h}\",\"{l}\",\"{v}\",\"0.10%\"\n"), 1),
+		},
+		{
+			what: "Excel, German", name: "EURUSD_1h.csv", truth: h1, format: "table with a header", says: "decimal comma",
+			text: lines(h1, german, germanRow, decimalComma, inGroups(".")),
+		},
+		{
+			what: "Excel, German, in Windows-1252", name: "EURUSD_1h.csv", truth: h1, format: "table with a header",
+			text: bytes.ReplaceAll(lines(h1, german, germanRow, decimalComma), []byte("ö"), []byte{0xf6}),
+		},
+		{
+			what: "Excel, French", name: "EURUSD_1h.csv", truth: h1, format: "table with a header", says: "dates are day-first",
+			text: lines(h1, "Date;Heure;Ouverture;Plus haut;Plus bas;Clôture;Volume\r\n", "[02/01/2006];[15:04];{o};{h};{l};{c};{v}\r\n",
+				decimalComma, inGroups("\u202f")),
+		},
+		{
+			what: "Excel, Spanish", name: "EURUSD_1h.csv", truth: h1, format: "table with a header",
+			text: lines(h1, "Fecha;Hora;Apertura;Máximo;Mínimo;Cierre;Volumen\n",
+				"[02/01/2006];[15:04];{o};{h};{l};{c};{v}\n", decimalComma, inGroups(".")),
+		},
+		{
+			what: "Excel, American", name: "EURUSD_1h.csv", truth: h1, format: "table with a header", says: "dates are month-first",
+			text: lines(h1, "Date,Open,High,Low,Close,Volume\n", "[1/2/2006 3:04 PM],{o},{h},{l},{c},\"{v}\"\n", inGroups(",")),
+		},
+		{
+			what: "Excel, sep line", name: "EURUSD_1h.csv", truth: h1, format: "spreadsheet export",
+			text: lines(h1, "sep=;\nDate;Open;High;Low;Close;Volume\n", "[02/01/2006 15:04];{o};{h};{l};{c};{v}\n", decimalComma),
+		},
+		{
+			what: "Excel, days as numbers", name: "EURUSD_1h.csv", truth: h1, format: "table with a header", says: "days of a spreadsheet",
+			text: lines(h1, "Date,Open,High,Low,Close,Volume\n", "{excel},"+ohlcv),
+		},
+		{
+			what: "Excel, Swiss groups", name: "EURUSD_1h.csv", truth: h1, format: "table with a header",
+			text: lines(h1, "Datum;Eröffnung;Hoch;Tief;Schluss;Volumen\n", "[02.01.2006 15:04];{o};{h};{l};{c};{v}\n", inGroups("'")),
+		},
+		{
+			what: "months by name", name: "EURUSD_1d.csv", truth: d1, format: "table with a header",
+			text: lines(d1, "Date,Open,High,Low,Close,Volume\n", "[02-Jan-2006],"+ohlcv),
+		},
+		{
+			what: "months by name, American", name: "EURUSD_1d.csv", truth: d1, format: "table with a header",
+			text: lines(d1, "Date,Open,High,Low,Close,Volume\n", "\"[Jan 02, 2006]\","+ohlcv),
+		},
+		{
+			what: "years of two digits", name: "EURUSD_1d.csv", truth: d1, format: "table with a header", says: "month-first",
+			text: lines(d1, "Date,Open,High,Low,Close,Volume\n", "[01/02/06],"+ohlcv),
+		},
+		{
+			what: "the first date decides the order", name: "EURUSD_1h.csv", truth: early,
+			format: "table with a header", says: "day-first",
+			text: lines(early, "Date,Open,High,Low,Close,Volume\n", "[02/01/2006 15:04],"+ohlcv),
+		},
+		{
+			what: "only the order of the rows decides day-first", name: "EURUSD_1d.csv", truth: undecided,
+			format: "table with a header", says: "day-first",
+			text: lines(undecided, "Date,Open,High,Low,Close,Volume\n", "[02/01/2006],"+ohlcv), opt: ImportOptions{Timeframe: D1},
+		},
+		{
+			what: "the order of dates is given", name: "EURUSD_1d.csv", truth: undecided.Slice(3, 4),
+			format: "table with a header", says: "month-first",
+			text: lines(undecided.Slice(3, 4), "Date,Open,High,Low,Close,Volume\n",
+				"[01/02/2006],"+ohlcv), opt: ImportOptions{Dates: MonthFirst, Timeframe: D1},
+		},
+		{
+			what: "UTF-16, big end first", name: "EURUSD_1h.csv", truth: h1, format: "table with a header",
+			text: inUTF16(lines(h1, "Date,Open,High,Low,Close,Volume\n", "[2006-01-02 15:04],"+ohlcv), "\xfe\xff", true),
+		},
+		{
+			what: "UTF-16 without a mark", name: "EURUSD_1h.csv", truth: h1, format: "table with a header",
+			text: inUTF16(lines(h1, "Date,Open,High,Low,Close,Volume\n", "[2006-01-02 15:04],"+ohlcv), "", false),
+		},
+		{
+			what: "Zstandard", name: "EURUSD_1h.csv.zst", truth: h1, format: "table with a header",
+			text: inZstd(t, lines(h1, "Date,Open,High,Low,Close,Volume\n", "[2006-01-02 15:04],"+ohlcv)),
+		},
+		{
+			what: "comments before the header", name: "EURUSD_1h.csv", truth: h1, format: "table with a header",
+			text: lines(h1, "# exported by a script\n# 2020\n\nDate\tOpen\tHigh\tLow\tClose\tVolume\n",
+				"[2006-01-02 15:04]\t{o}\t{h}\t{l}\t{c}\t{v}\n"),
+		},
+
+		{
+			what: "a date that nothing decides", name: "EURUSD_1d.csv", refuse: "give --dates day-first or --dates month-first",
+			text: lines(undecided.Slice(3, 4), "Date,Open,High,Low,Close,Volume\n",
+				"[02/01/2006],"+ohlcv), opt: ImportOptions{Timeframe: D1},
+		},
+		{
+			what: "a comma that nothing decides", name: "X_1d.csv", refuse: "give --decimal comma or --decimal point",
+			text: []byte("Date;Open;High;Low;Close\n2020-01-02;1,234;1,240;1,230;1,235\n2020-01-03;1,234;1,240;1,230;1,235\n"),
+		},
+		{
+			what: "both decimal marks", name: "X_1d.csv", refuse: "some numbers have a decimal comma and others a decimal point",
+			text: []byte("Date;Open;High;Low;Close\n2020-01-02;1,2;1.25;1.1;1.2\n"),
+		},
+		{
+			what: "a web page", name: "EURUSD.csv", refuse: "this is a web page, not prices",
+			text: []byte("<!DOCTYPE html>\n<html><body>Not found</body></html>\n"),
+		},
+		{what: "JSON", name: "EURUSD.csv", refuse: "this is JSON", text: []byte(`{"error": "Rate limit"}` + "\n")},
+		{
+			what: "several symbols", name: "all.csv", refuse: "line 4: the file has rows of AAPL and of MSFT",
+			text: []byte("ticker,date,open,high,low,close\nAAPL,2020-01-02,1,1,1,1\nAAPL,2020-01-03,1,1,1,1\nMSFT,2020-01-02,1,1,1,1\n"),
+		},
+		{
+			what: "an archive of several files", name: "months.zip",
+			refuse: "the archive holds 2 price files (a.csv, b.csv …): unpack it, and import the folder",
+			text:   inZip(t, map[string][]byte{"a.csv": []byte("x"), "b.csv": []byte("x")}),
+		},
+		{
+			what: "an archive without prices", name: "x.zip", refuse: "there is no CSV or text file in the archive",
+			text: inZip(t, map[string][]byte{"a.exe": []byte("x")}),
+		},
+		{what: "a damaged archive", name: "x.zip", refuse: "copy or download the file again", text: []byte(zipMagic + "garbage")},
+		{
+			what: "a date in another order than before", name: "X_1d.csv", refuse: `x.csv:4: unreadable: time "02/13/2020" is not in a known form`,
+			text: []byte("Date,Open,High,Low,Close\n13/01/2020,1,1,1,1\n14/01/2020,1,1,1,1\n02/13/2020,1,1,1,1\n"),
+			opt:  ImportOptions{Source: "x.csv"},
+		},
+	}
+}
+
+func TestCorpus_IsRecognisedOrRefused(t *testing.T) {
+	dir := t.TempDir()
+	for i, f := range corpus(t) {
+		t.Run(f.what, func(t *testing.T) {
+			name := filepath.Join(dir, strconv.Itoa(i), f.name)
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, f.text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f.opt.Symbol = "EURUSD"
+			got, rep, err := ReadFile(t.Context(), name, f.opt)
+			if f.refuse != "" {
+				if err == nil || !strings.Contains(err.Error(), f.refuse) {
+					t.Fatalf("err = %v, want %q in it", err, f.refuse)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if why := differ(f.truth, got); why != "" {
+				t.Error(why)
+			}
+			if said := rep.Recognised.String(); rep.Recognised.Format != f.format || !strings.Contains(said, f.says) {
+				t.Errorf("recognised %q, want %q with %q", said, f.format, f.says)
+			}
+		})
+	}
+}
+
+// differ says where two series differ.
+func differ(want, got *Bars) string {
+	if want.Len() != got.Len() || want.Timeframe != got.Timeframe {
+		return fmt.Sprintf("got %d bars of %s, want %d of %s", got.Len(), got.Timeframe, want.Len(), want.Timeframe)
+	}
+	for i := range want.Len() {
+		if want.At(i) != got.At(i) {
+			return fmt.Sprintf("bar %d is %+v, want %+v", i, got.At(i), want.At(i))
+		}
+	}
+	return ""
+}
+
+func TestReadCSV_ScalesToTheAdjustedCloseWhereAsked(t *testing.T) {
+	text := "Date,Open,High,Low,Close,Adj Close,Volume\n2020-01-02,10,12,8,10,5,100\n2020-01-03,10,12,8,10,10,100\n"
+	b, rep, err := ReadCSV(strings.NewReader(text), ImportOptions{Adjusted: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.At(0) != (Bar{b.Time[0], 5, 6, 4, 5, 100}) || b.At(1) != (Bar{b.Time[1], 10, 12, 8, 10, 100}) {
+		t.Errorf("got %+v and %+v", b.At(0), b.At(1))
+	}
+	if !strings.Contains(rep.Recognised.String(), "scaled to the adjusted close") {
+		t.Errorf("recognised %q", rep.Recognised)
+	}
+}
+
+func TestReadCSV_RefusesAdjustingWithoutAnAdjustedClose(t *testing.T) {
+	_, _, err := ReadCSV(strings.NewReader("Date,Open,High,Low,Close\n2020-01-02,1,1,1,1\n2020-01-03,1,1,1,1\n"),
+		ImportOptions{Adjusted: true})
+	if err == nil || !strings.Contains(err.Error(), "has no column of adjusted closes") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestUTF16_IsReadAtAnySizeOfBuffer(t *testing.T) {
+	want := strings.Repeat("aé€😀\n", 300)
+	for _, size := range []int{1, 2, 3, 7, 4096} {
+		r, err := plain(bytes.NewReader(inUTF16([]byte(want), "\xff\xfe", false)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		if _, err := io.CopyBuffer(&got, struct{ io.Reader }{r}, make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.TrimPrefix(got.String(), "\ufeff") != want {
+			t.Errorf("with a buffer of %d bytes the text differs", size)
+		}
+	}
+}

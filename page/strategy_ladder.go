@@ -1,0 +1,28 @@
+package page
+
+// rung is one step of the ladder of a strategy.
+type rung struct {
+	Name, Number, Means, NotMeans, Next string
+	Mark                                string // p reached, o not
+}
+
+// rungs are the steps of the ladder; nil before the research has ended.
+func (f *facts) rungs() (all []rung) {
+	if f.ladder == nil {
+		return nil
+	}
+	for _, r := range f.ladder.Rungs {
+		step := rung{Name: capital(r.Rung), Means: r.Means, NotMeans: r.NotMeans, Next: plain(r.Next), Mark: "o"}
+		if r.Reached {
+			step.Mark = "p"
+		}
+		switch {
+		case r.P != nil:
+			step.Number = "p = " + significant(r.P)
+		case r.EValue != nil:
+			step.Number = "e = " + significant(r.EValue)
+		}
+		all = append(all, step)
+	}
+	return all
+}

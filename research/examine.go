@@ -1,0 +1,161 @@
+package research
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
+)
+
+// mostExamined is how many finalists of a generation are examined: the best by score.
+const mostExamined = 2
+
+// candidate is a finalist that may get the look of its generation.
+//
+//	finalist ──can be confirmed──▶ examined ──robust, or not examined──▶ may get the look
+//	    └─────────no─────────▶ not opened  └──fragile, or failed──▶ not opened
+type candidate struct {
+	research *ktrdr.Operation
+	confirm  ktrdr.NewOperation
+	state    evidence.ExaminationState
+	score    *float64 // of the examination
+}
+
+// candidates examines the best finalists of a generation. open says that an examination
+// has not ended.
+func (k *RunController) candidates(ctx context.Context, run string,
+	generation int,
+) (list []candidate, told examined, open bool, err error) {
+	best, err := k.store.Finalists(ctx, run, generation, mostExamined)
+	if err != nil {
+		return nil, told, false, err
+	}
+	var ops []ktrdr.NewOperation
+	var keys []ktrdr.IdempotencyKey
+	for i := range best {
+		c := candidate{research: &best[i]}
+		var never *unconfirmed
+		switch c.confirm, err = k.confirmation(ctx, c.research); {
+		case errors.As(err, &never):
+			told.tell(never.Error())
+			continue
+		case err != nil:
+			return nil, told, false, fmt.Errorf("confirmation of %s: %w", c.research.ID, err)
+		}
+		op, err := examinationOf(c.research)
+		if err != nil { // nothing but rows was read
+			told.refuse(ktrdr.Examined{Research: c.research.ID, State: string(evidence.Failed)}, err.Error())
+			continue
+		}
+		list, ops = append(list, c), append(ops, op)
+		keys = append(keys, ktrdr.IdempotencyKey{
+			Key: fmt.Sprintf("run %s %d examination %s", run, generation, c.research.ID), Body: sha256.Sum256([]byte(run)),
+		})
+	}
+	if len(ops) == 0 {
+		return nil, told, false, nil
+	}
+	made, err := k.store.SubmitAll(ctx, ops, keys) // those that exist are returned as they stand
+	if err != nil {
+		return nil, told, false, fmt.Errorf("examinations of generation %d: %w", generation, err)
+	}
+	if slices.ContainsFunc(made, func(op ktrdr.Operation) bool { return !op.Status.Terminal() }) {
+		return nil, told, true, nil
+	}
+	var may []candidate
+	for i := range list {
+		if told.judge(&list[i], &made[i]) {
+			may = append(may, list[i])
+		}
+	}
+	return may, told, false, nil
+}
+
+// examined is what examinations came to, for the time when their generation is closed.
+type examined struct {
+	states []ktrdr.Examined
+	why    string // the first finalist that is not opened, and why
+}
+
+func (e *examined) refuse(x ktrdr.Examined, why string) {
+	e.states = append(e.states, x)
+	e.tell((&unconfirmed{x.Research, fmt.Errorf("%s", why)}).Error())
+}
+
+func (e *examined) tell(why string) {
+	if e.why == "" {
+		e.why = why
+	}
+}
+
+// judge reads an examination that has ended, and says whether the look may be made.
+func (e *examined) judge(c *candidate, op *ktrdr.Operation) bool {
+	c.state = evidence.Failed
+	summary := fmt.Sprintf("its examination %s is %s: %s", op.ID, op.Status, clip(op.ErrorMessage, maxLine))
+	if op.Status == ktrdr.Completed {
+		if r, err := jobs.ReadExamination(op); err == nil {
+			c.state, c.score, summary = r.Examination.State, r.Examination.Score, r.Examination.Summary
+		} else {
+			summary = err.Error()
+		}
+	}
+	x := ktrdr.Examined{Research: c.research.ID, Operation: op.ID, State: string(c.state)}
+	if c.state.Refuses() {
+		e.refuse(x, summary)
+		return false
+	}
+	e.states = append(e.states, x)
+	return true
+}
+
+// bestOf is the candidate that gets the look: the highest score of the examination. Where
+// one was not examined, the order of the scores on the test part decides.
+func bestOf(list []candidate) *candidate {
+	if len(list) == 0 {
+		return nil
+	}
+	best := &list[0]
+	for i := range list[1:] {
+		if c := &list[i+1]; c.score != nil && best.score != nil && *c.score > *best.score {
+			best = c
+		}
+	}
+	return best
+}
+
+// examinationOf makes the operation that examines a finalist.
+func examinationOf(finalist *ktrdr.Operation) (ktrdr.NewOperation, error) {
+	spec, result, state, s, err := readFinalist(finalist)
+	if err != nil {
+		return ktrdr.NewOperation{}, err
+	}
+	x := jobs.ExaminationSpec{
+		Research: finalist.ID, ResultHash: result.ResultHash, Name: state.StrategyName, Strategy: state.Strategy, Run: spec.Run,
+		Generation: spec.Generation, Seed: spec.Seed, KernelClass: spec.KernelClass, Costs: map[string]backtest.Overrides{},
+		Rules: evidence.ExaminationRules{}.WithDefaults(),
+	}
+	if x.Bars, err = barsOf(spec.Bars, readBy(s.Strategy), s.Name); err != nil {
+		return ktrdr.NewOperation{}, err
+	}
+	for _, p := range result.Costs {
+		x.Costs[p.Symbol] = backtest.Overrides{Commission: &p.Commission, Slippage: &p.Slippage, Spread: &p.Spread}
+	}
+	text, err := encode(x)
+	if err != nil {
+		return ktrdr.NewOperation{}, err
+	}
+	metadata, err := encode(about{Brief: clip(spec.Brief, maxText), Strategy: x.Name, RunPosition: spec.RunPosition})
+	if err != nil {
+		return ktrdr.NewOperation{}, err
+	}
+	return ktrdr.NewOperation{
+		Type: ktrdr.Examining, Priority: finalist.Priority, Run: spec.Run, Generation: spec.Generation, Spec: text, Metadata: metadata,
+		Trace: finalist.Trace,
+	}, nil
+}

@@ -46,6 +46,7 @@ var arrows = map[string]rule{
 	"market": {ours: []string{"num"}, modules: []string{
 		"github.com/parquet-go/parquet-go", "github.com/klauspost/compress", "golang.org/x/sys",
 	}},
+	"quality":   {ours: []string{"num", "market"}}, // judges the content of a series
 	"indicator": {ours: []string{"num", "market"}},
 	"fuzzy":     {ours: []string{"num"}},
 	"label":     {ours: []string{"num", "market"}},

@@ -1,0 +1,81 @@
+package quality_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
+)
+
+func TestJudge_DoesNotReportWhatIsKnown(t *testing.T) {
+	split := daily.make(3)
+	times(0.25, 1800, all)(split)
+	saturdays := daily.make(3)
+	weekends(9, false)(saturdays)
+	for _, c := range []struct {
+		name string
+		bars *market.Bars
+		rule quality.ContentRule
+		opt  quality.Options
+	}{
+		{"a split", split, quality.SplitMissed, quality.Options{
+			Splits: []quality.Split{{At: time.Unix(split.Time[1800], 0), Ratio: 4}},
+		}},
+		{"trading on weekends", saturdays, quality.WeekendBars, quality.Options{
+			Open: []quality.OpenSpan{{From: time.Unix(0, 0), Until: time.Unix(saturdays.Time[saturdays.Len()-1]+1, 0)}},
+		}},
+		{"a market without splits", split, quality.SplitMissed, quality.Options{Class: quality.Currency}},
+		{"a market that never closes", saturdays, quality.WeekendBars, quality.Options{Class: quality.Crypto}},
+	} {
+		if !found(quality.Judge(c.bars, quality.Options{}), c.rule, quality.Warning) {
+			t.Errorf("%s: not found where it is not known", c.name)
+		}
+		if found(quality.Judge(c.bars, c.opt), c.rule, quality.Warning) {
+			t.Errorf("%s: found where it is known", c.name)
+		}
+	}
+}
+
+func TestJudge_TakesVolumesThatAreMissing(t *testing.T) {
+	b := daily.make(4)
+	for i := range b.Volume {
+		if i%3 > 0 {
+			b.Volume[i] = math.NaN()
+		}
+	}
+	if got := quality.Judge(b, quality.Options{}); len(got) > 0 {
+		t.Errorf("got %v, want nothing", got)
+	}
+}
+
+func TestJudge_TakesSeriesOfAnyLength(t *testing.T) {
+	for _, w := range clean {
+		long := w.make(9)
+		for n := range 60 {
+			if got := quality.Worst(quality.Judge(long.Slice(0, n), quality.Options{})); got == quality.Severe {
+				t.Errorf("%s, %d bars: a severe finding", w.tf, n)
+			}
+			quality.Compare(long.Slice(0, n), long.Slice(n/2, n))
+		}
+	}
+}
+
+func TestRules_AreDescribed(t *testing.T) {
+	for _, d := range quality.Rules {
+		if d.Meaning == "" || d.Do == "" || !quality.Known(d.Rule) {
+			t.Errorf("%s is not described", d.Rule)
+		}
+	}
+	if quality.Known("typo") {
+		t.Error("typo is known as a rule")
+	}
+}
+
+func TestCompare_SaysNothingOfBarsThatAreTheSame(t *testing.T) {
+	old := fx.make(5)
+	if got := quality.Compare(old.Slice(0, 5000), old); len(got) > 0 {
+		t.Errorf("got %v, want nothing", got)
+	}
+}

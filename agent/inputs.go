@@ -111,11 +111,15 @@ func joinBars(before, after []*market.Bars) (joined []*market.Bars, err error) {
 			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the holdout of %s %s does not come after the bars that research saw",
 				a.Symbol, a.Timeframe)
 		}
-		joined = append(joined, &market.Bars{
+		both := &market.Bars{
 			Symbol: a.Symbol, Timeframe: a.Timeframe, Time: slices.Concat(a.Time, b.Time),
 			Open: slices.Concat(a.Open, b.Open), High: slices.Concat(a.High, b.High), Low: slices.Concat(a.Low, b.Low),
 			Close: slices.Concat(a.Close, b.Close), Volume: slices.Concat(a.Volume, b.Volume),
-		})
+		}
+		if a.Spread != nil && b.Spread != nil {
+			both.Spread = slices.Concat(a.Spread, b.Spread)
+		}
+		joined = append(joined, both)
 	}
 	return joined, nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/feature"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
@@ -88,6 +89,9 @@ func (d *Service) trainable(ctx context.Context, r jobs.TrainingRequest, s *stra
 	}
 	if err := found.enough(s.Data.Base, span); err != nil {
 		return a, nil, a.because(err)
+	}
+	if err := feature.Volumes(s, found.traded(), found.bars[len(found.traded()):]); err != nil {
+		return a, nil, wrong("strategy %s: %w", s.Name, err)
 	}
 	if err := s.Cost(found.longest(s.Data.Base)).Check(d.cfg.MaxMemory, d.cfg.MaxCPU); err != nil {
 		return a, nil, wrong("strategy %s: %w", s.Name, err)

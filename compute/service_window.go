@@ -80,9 +80,11 @@ func merged(b *market.Bars, n int) []jobs.BarRow {
 			Time: instant(b.Time[from]), Open: b.Open[from], Close: b.Close[to-1],
 			High: slices.Max(b.High[from:to]), Low: slices.Min(b.Low[from:to]),
 		}
+		var volume float64 // not known if one of them is not
 		for _, v := range b.Volume[from:to] {
-			r.Volume += v
+			volume += v
 		}
+		r.Volume = market.KnownValue(volume)
 		rows = append(rows, r)
 	}
 	return rows

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -80,11 +81,11 @@ func TestBars_MergeNeighbours(t *testing.T) {
 		b.Append(market.Bar{Time: int64(3600 * i), Open: x[0], High: x[1], Low: x[2], Close: x[3], Volume: 1})
 	}
 	want := []jobs.BarRow{
-		{Time: instant(0), Open: 1, High: 5, Low: 0, Close: 3, Volume: 2},
-		{Time: instant(7200), Open: 3, High: 9, Low: 2, Close: 8, Volume: 2},
-		{Time: instant(14400), Open: 8, High: 8, Low: 7, Close: 7, Volume: 1},
+		{Time: instant(0), Open: 1, High: 5, Low: 0, Close: 3, Volume: new(float64(2))},
+		{Time: instant(7200), Open: 3, High: 9, Low: 2, Close: 8, Volume: new(float64(2))},
+		{Time: instant(14400), Open: 8, High: 8, Low: 7, Close: 7, Volume: new(float64(1))},
 	}
-	if got := merged(b, 2); !slices.Equal(got, want) {
+	if got := merged(b, 2); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 }

@@ -366,3 +366,33 @@ func BenchmarkLive(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/50_000, "ns/bar")
 }
+
+func TestBuild_RefusesIndicatorsOfVolumesOnBarsWithout(t *testing.T) {
+	s := example(t, "rsi_mean_reversion")
+	all := data(t, s, 400, 5)
+	all[0].Volume = slices.Repeat([]float64{math.NaN()}, all[0].Len())
+	if _, err := feature.Build(s, all); err != nil {
+		t.Errorf("indicators of prices alone are refused: %v", err)
+	}
+	text := strings.Replace(string(source(t, "rsi_mean_reversion")), "type: rsi, period: 14, source: close", "type: mfi, period: 14", 1)
+	_, err := feature.Build(parse(t, text), all)
+	want := "indicator rsi_14 (mfi) needs the volume, and the 1h bars of EURUSD have none"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("err = %v, want %q", err, want)
+	}
+	all[0].Volume[7] = 12
+	if _, err := feature.Build(parse(t, text), all); err != nil {
+		t.Errorf("one volume is known, and it is refused: %v", err)
+	}
+}
+
+func source(t testing.TB, name string) []byte {
+	t.Helper()
+	for _, e := range strategy.Examples() {
+		if e.Name == name {
+			return e.Source
+		}
+	}
+	t.Fatalf("no example %s", name)
+	return nil
+}

@@ -47,6 +47,13 @@ func Build(s *strategy.Strategy, data []*market.Bars) (*Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
+	own := 1 // series of the symbol that is traded
+	for own < len(data) && data[own].Symbol == data[0].Symbol {
+		own++
+	}
+	if err := Volumes(s, data[:own], data[own:]); err != nil {
+		return nil, err
+	}
 	p := planFor(s)
 	base := series[strategy.Series{Timeframe: s.Data.Base}]
 	rows := base.Len()

@@ -21,6 +21,9 @@ type Indicator interface {
 	// Stream computes the same values, bit for bit, one bar at a time.
 	Stream() Stream
 
+	// NeedsVolume tells whether it is made of volumes.
+	NeedsVolume() bool
+
 	// Cost is roughly the nanoseconds that a bar takes in Compute.
 	Cost() float64
 
@@ -58,8 +61,10 @@ type built struct {
 
 func (x built) Outputs() []string { return x.outputs }
 func (x built) WarmUp() []int     { return x.warm }
-func (x built) Cost() float64     { return x.cost }
-func (x built) Memory() int       { return x.memory }
+func (x built) NeedsVolume() bool { return x.reads&volumes != 0 }
+
+func (x built) Cost() float64 { return x.cost }
+func (x built) Memory() int   { return x.memory }
 
 // Compute implements Indicator.
 func (x built) Compute(b *market.Bars, out [][]float64) {

@@ -35,8 +35,8 @@ func (c Costs) AtLeast(floor Costs) Costs {
 	return c
 }
 
-// maxRate is the highest rate that a strategy and a backtest accept.
-const maxRate = 0.2
+// MaxRate is the highest rate that a strategy and a backtest accept.
+const MaxRate = 0.2
 
 // Validate names the rates that a backtest does not accept.
 func (c Costs) Validate() error {
@@ -45,8 +45,8 @@ func (c Costs) Validate() error {
 		name string
 		rate float64
 	}{{"commission", c.Commission}, {"slippage", c.Slippage}, {"spread", c.Spread}} {
-		if !(x.rate >= 0 && x.rate <= maxRate) { // so that NaN is refused too
-			errs = append(errs, fmt.Errorf("%s is %s basis points; it must be 0 to %s", x.name, Points(x.rate), Points(maxRate)))
+		if !(x.rate >= 0 && x.rate <= MaxRate) { // so that NaN is refused too
+			errs = append(errs, fmt.Errorf("%s is %s basis points; it must be 0 to %s", x.name, Points(x.rate), Points(MaxRate)))
 		}
 	}
 	return errors.Join(errs...)

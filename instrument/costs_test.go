@@ -73,7 +73,7 @@ func TestTable_ReadsWhatCostsWrite(t *testing.T) {
 
 func TestCosts_AtLeastIsNeverBelowTheFloor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		rate := rapid.Float64Range(0, maxRate)
+		rate := rapid.Float64Range(0, MaxRate)
 		any := rapid.Custom(func(rt *rapid.T) Costs { return Costs{rate.Draw(rt, "c"), rate.Draw(rt, "s"), rate.Draw(rt, "sp")} })
 		own, floor := any.Draw(rt, "own"), any.Draw(rt, "floor")
 		paid := own.AtLeast(floor)

@@ -139,8 +139,8 @@ func (p *fileParser) costs(n ast.Node, path string) *Costs {
 	for _, r := range rates {
 		known = append(known, key{r.name, func(n ast.Node, path string) {
 			points, ok := fromPoints(numberOf(n))
-			if *r.rate = points; !ok || !(points >= 0 && points <= maxRate) {
-				p.bad(n, "%sit must be a number of basis points from 0 to %s, not %s", where(path), Points(maxRate), shown(n))
+			if *r.rate = points; !ok || !(points >= 0 && points <= MaxRate) {
+				p.bad(n, "%sit must be a number of basis points from 0 to %s, not %s", where(path), Points(MaxRate), shown(n))
 			}
 		}})
 	}

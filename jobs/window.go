@@ -13,7 +13,7 @@ type BarRow struct {
 	High   float64   `json:"high"`
 	Low    float64   `json:"low"`
 	Close  float64   `json:"close"`
-	Volume float64   `json:"volume"`
+	Volume *float64  `json:"volume"` // null: not known
 }
 
 // BarsQuery says which bars are wanted.

@@ -41,7 +41,8 @@ type shownBar struct {
 	High   float64   `json:"high"`
 	Low    float64   `json:"low"`
 	Close  float64   `json:"close"`
-	Volume float64   `json:"volume"`
+	Volume *float64  `json:"volume"`           // null: not known
+	Spread *float64  `json:"spread,omitempty"` // from bid to ask, as a price; absent: not known
 }
 
 // barFigures are simple figures of a series. Moves are from close to close, as
@@ -57,8 +58,11 @@ type barFigures struct {
 	Rise        float64  `json:"largest_rise"`
 	RiseAt      int64    `json:"largest_rise_at"`
 	BarsPerYear float64  `json:"bars_per_year"`
-	MeanVolume  float64  `json:"mean_volume"`
-	NoVolume    int      `json:"bars_without_volume"`
+	MeanVolume  *float64 `json:"mean_volume"`         // of the bars whose volume is known; null: there are none
+	NoVolume    int      `json:"bars_without_volume"` // it is 0
+	Unknown     int      `json:"bars_with_unknown_volume"`
+	Spread      float64  `json:"typical_spread,omitempty"` // median, as a fraction of the close
+	Spreads     int      `json:"bars_with_spread,omitempty"`
 	Flat        int      `json:"flat_bars"` // open, high, low and close are one
 }
 
@@ -84,7 +88,11 @@ func barsFrom(b *market.Bars, from, to int) []shownBar {
 	list := make([]shownBar, 0, to-from)
 	for i := from; i < to; i++ {
 		x := b.At(i)
-		list = append(list, shownBar{time.Unix(x.Time, 0).UTC(), x.Open, x.High, x.Low, x.Close, x.Volume})
+		s := shownBar{time.Unix(x.Time, 0).UTC(), x.Open, x.High, x.Low, x.Close, market.KnownValue(x.Volume), nil}
+		if b.Spread != nil {
+			s.Spread = market.KnownValue(x.Spread)
+		}
+		list = append(list, s)
 	}
 	return list
 }
@@ -95,10 +103,14 @@ func figuresOf(b *market.Bars) barFigures {
 		Lowest: b.Low[0], Highest: b.High[0], Change: b.Close[n-1]/b.Open[0] - 1,
 		FallAt: b.Time[0], RiseAt: b.Time[0], BarsPerYear: backtest.BarsPerYear(b),
 	}
-	var sum, squares float64
+	var sum, squares, volume float64
+	f.Unknown = b.Lacking()
+	f.Spread, f.Spreads = b.TypicalSpread()
 	for i := range n {
 		f.Lowest, f.Highest = min(f.Lowest, b.Low[i]), max(f.Highest, b.High[i])
-		f.MeanVolume += b.Volume[i] / float64(n)
+		if v := b.Volume[i]; v == v {
+			volume += v / float64(n-f.Unknown)
+		}
 		if b.Volume[i] == 0 {
 			f.NoVolume++
 		}
@@ -117,6 +129,9 @@ func figuresOf(b *market.Bars) barFigures {
 		if move > f.Rise {
 			f.Rise, f.RiseAt = move, b.Time[i]
 		}
+	}
+	if f.Unknown < n {
+		f.MeanVolume = &volume
 	}
 	if moves := float64(n - 1); moves >= 2 {
 		d := math.Sqrt(max(squares-sum*sum/moves, 0) / (moves - 1))
@@ -147,7 +162,10 @@ func (s Description) Print(w io.Writer) {
 		term.Field(w, "volatility", "%.4f%% a bar, %.1f%% a year of %.0f bars", 100**f.Deviation, 100**f.Volatility, f.BarsPerYear)
 	}
 	term.Field(w, "largest", "%+.2f%% at %s, %+.2f%% at %s", 100*f.Fall, term.Minute(f.FallAt), 100*f.Rise, term.Minute(f.RiseAt))
-	term.Field(w, "volume", "%.4g on average, none in %d bars; %d bars without any movement", f.MeanVolume, f.NoVolume, f.Flat)
+	term.Field(w, "volume", "%s; %d bars without any movement", f.volume(), f.Flat)
+	if f.Spreads > 0 {
+		term.Field(w, "spread", "%.4g basis points of the price, the median of %d bars", 10_000*f.Spread, f.Spreads)
+	}
 	if len(s.Head)+len(s.Tail) == 0 {
 		return
 	}
@@ -155,7 +173,7 @@ func (s Description) Print(w io.Writer) {
 		rows := func(list []shownBar) {
 			for _, x := range list {
 				row(term.Minute(x.Time.Unix()), term.Number(x.Open), term.Number(x.High), term.Number(x.Low), term.Number(x.Close),
-					term.Number(x.Volume))
+					volumeText(x.Volume))
 			}
 		}
 		rows(s.Head)
@@ -164,4 +182,23 @@ func (s Description) Print(w io.Writer) {
 		}
 		rows(s.Tail)
 	})
+}
+
+// volume says what is known of the volumes.
+func (f barFigures) volume() string {
+	if f.MeanVolume == nil {
+		return "not known"
+	}
+	said := fmt.Sprintf("%.4g on average, none in %d bars", *f.MeanVolume, f.NoVolume)
+	if f.Unknown > 0 {
+		said += fmt.Sprintf(", not known in %d", f.Unknown)
+	}
+	return said
+}
+
+func volumeText(v *float64) string {
+	if v == nil {
+		return "not known"
+	}
+	return term.Number(*v)
 }

@@ -13,12 +13,13 @@ import (
 
 // Bar is one bar: what happened between Time and the next bar's Time.
 type Bar struct {
-	Time   int64   `json:"time"` // opening instant, Unix seconds, UTC
-	Open   float64 `json:"open"`
-	High   float64 `json:"high"`
-	Low    float64 `json:"low"`
-	Close  float64 `json:"close"`
-	Volume float64 `json:"volume"`
+	Time   int64 // opening instant, Unix seconds, UTC
+	Open   float64
+	High   float64
+	Low    float64
+	Close  float64
+	Volume float64 // NaN: not known
+	Spread float64 // from bid to ask, as a price; NaN: not known; 0 where the series has no spreads
 }
 
 // Bars is a series of bars in columns, ascending in time and without
@@ -28,8 +29,15 @@ type Bars struct {
 	Symbol    string
 	Timeframe Timeframe
 
-	Time                           []int64 // opening instants, Unix seconds, UTC
-	Open, High, Low, Close, Volume []float64
+	Time                   []int64 // opening instants, Unix seconds, UTC
+	Open, High, Low, Close []float64
+
+	// Volume is NaN where it is not known: no volume is not a volume of 0.
+	Volume []float64
+
+	// Spread is from bid to ask, as a price, NaN where it is not known. It is nil in a
+	// series without spreads.
+	Spread []float64
 }
 
 // Len is the number of bars.
@@ -37,15 +45,23 @@ func (b *Bars) Len() int { return len(b.Time) }
 
 // At returns bar i.
 func (b *Bars) At(i int) Bar {
-	return Bar{b.Time[i], b.Open[i], b.High[i], b.Low[i], b.Close[i], b.Volume[i]}
+	x := Bar{Time: b.Time[i], Open: b.Open[i], High: b.High[i], Low: b.Low[i], Close: b.Close[i], Volume: b.Volume[i]}
+	if b.Spread != nil {
+		x.Spread = b.Spread[i]
+	}
+	return x
 }
 
 // Slice returns bars i to j, j excluded. It shares the columns.
 func (b *Bars) Slice(i, j int) *Bars {
-	return &Bars{
+	part := &Bars{
 		Symbol: b.Symbol, Timeframe: b.Timeframe, Time: b.Time[i:j:j],
 		Open: b.Open[i:j:j], High: b.High[i:j:j], Low: b.Low[i:j:j], Close: b.Close[i:j:j], Volume: b.Volume[i:j:j],
 	}
+	if b.Spread != nil {
+		part.Spread = b.Spread[i:j:j]
+	}
+	return part
 }
 
 // Append adds a bar at the end of a series that is being made.
@@ -56,6 +72,9 @@ func (b *Bars) Append(x Bar) {
 	b.Low = append(b.Low, x.Low)
 	b.Close = append(b.Close, x.Close)
 	b.Volume = append(b.Volume, x.Volume)
+	if b.Spread != nil {
+		b.Spread = append(b.Spread, x.Spread)
+	}
 }
 
 // Timeframe is the length of a bar: 1m 5m 15m 30m 1h 2h 4h 1d 1w 1M.
@@ -113,9 +132,14 @@ func (tf Timeframe) End(t int64) int64 {
 //	time open high low close volume       one column after the other, 8 bytes a value
 //
 // with numbers in little-endian order, times as Unix seconds and prices as IEEE 754 bits.
+// A volume that is not known has the bits 7ff8000000000001. Of a series with spreads the
+// first line is "ktrdr bars 2\n", and the column of spreads comes last.
 func (b *Bars) Hash() [32]byte {
 	h := sha256.New()
 	head := []byte("ktrdr bars 1\n")
+	if b.Spread != nil {
+		head = []byte("ktrdr bars 2\n")
+	}
 	for _, s := range []string{b.Symbol, string(b.Timeframe)} {
 		head = binary.LittleEndian.AppendUint32(head, uint32(len(s)))
 		head = append(head, s...)
@@ -126,9 +150,9 @@ func (b *Bars) Hash() [32]byte {
 	for _, t := range b.Time {
 		buf = flushed(h, binary.LittleEndian.AppendUint64(buf, uint64(t)))
 	}
-	for _, column := range b.prices() {
-		for _, v := range column {
-			buf = flushed(h, binary.LittleEndian.AppendUint64(buf, math.Float64bits(v)))
+	for _, column := range b.columns() {
+		for _, v := range *column {
+			buf = flushed(h, binary.LittleEndian.AppendUint64(buf, bitsOf(v)))
 		}
 	}
 	h.Write(buf)
@@ -143,11 +167,33 @@ func flushed(h hash.Hash, buf []byte) []byte {
 	return buf[:0]
 }
 
-// prices are the columns but Time, in the order in which files and hashes hold them.
-func (b *Bars) prices() [5][]float64 {
-	return [5][]float64{b.Open, b.High, b.Low, b.Close, b.Volume}
+// bitsOf are the bits of a value in files and hashes: those of one NaN for every NaN.
+func bitsOf(v float64) uint64 {
+	if v != v {
+		return unknownBits
+	}
+	return math.Float64bits(v)
 }
 
-func (b *Bars) columns() [5]*[]float64 {
-	return [5]*[]float64{&b.Open, &b.High, &b.Low, &b.Close, &b.Volume}
+const unknownBits = 0x7ff8000000000001
+
+// columns are the columns but Time, in the order in which files and hashes hold them.
+// That of the spreads is there only in a series that has some.
+func (b *Bars) columns() []*[]float64 {
+	all := []*[]float64{&b.Open, &b.High, &b.Low, &b.Close, &b.Volume, &b.Spread}
+	if b.Spread == nil {
+		all = all[:5]
+	}
+	return all
+}
+
+// Lacking is how many bars have no known volume.
+func (b *Bars) Lacking() int {
+	n := 0
+	for _, v := range b.Volume {
+		if v != v {
+			n++
+		}
+	}
+	return n
 }

@@ -69,7 +69,8 @@ func BenchmarkOpen(b *testing.B) {
 		for _, v := range bars.Time {
 			t += v
 		}
-		for _, column := range bars.prices() {
+		for _, column := range bars.columns() {
+			column := *column
 			var sum [4]float64
 			for i := 0; i+4 <= len(column); i += 4 {
 				sum[0] += column[i]
@@ -92,8 +93,8 @@ func csvText(b *Bars) []byte {
 	text := []byte("timestamp,open,high,low,close,volume\n")
 	for i := range b.Len() {
 		text = time.Unix(b.Time[i], 0).UTC().AppendFormat(text, "2006-01-02 15:04:05")
-		for _, column := range b.prices() {
-			text = strconv.AppendFloat(append(text, ','), column[i], 'f', -1, 64)
+		for _, column := range b.columns() {
+			text = strconv.AppendFloat(append(text, ','), (*column)[i], 'f', -1, 64)
 		}
 		text = append(text, '\n')
 	}
@@ -141,7 +142,7 @@ func plainCSV(text []byte) error {
 				return err
 			}
 		}
-		out.Append(Bar{at.Unix(), v[0], v[1], v[2], v[3], v[4]})
+		out.Append(Bar{at.Unix(), v[0], v[1], v[2], v[3], v[4], 0})
 	}
 }
 

@@ -19,17 +19,19 @@ import (
 //
 //	offset  size
 //	     0     8  "ktrdrbar"
-//	     8     4  version, 1
+//	     8     4  version: 1, or 2 with spreads or volumes that are not known
 //	    12     4  size of this header, 256
 //	    16     8  number of bars, n
 //	    24     8  size of the file
 //	    32    32  Bars.Hash
 //	    64    32  symbol, filled up with zeros
 //	    96     8  timeframe, filled up with zeros
-//	   104   120  zeros
+//	   104     4  number of columns: of version 2, else 0
+//	   108   116  zeros
 //	   224    32  SHA-256 of the 224 bytes before
 //	   256        time: n signed 64-bit Unix seconds
 //	              open, high, low, close, volume: n 64-bit floats each
+//	              spread, of version 2 with 7 columns: n 64-bit floats
 //
 // Each column begins at a multiple of 64 bytes, the space before it being
 // zeros. The file is named by its hash, {hash}.bars, is written whole before it
@@ -37,6 +39,8 @@ import (
 const (
 	barsMagic   = "ktrdrbar"
 	barsVersion = 1
+	barsWithNaN = 2 // the version with spreads, or volumes that are not known: an older program refuses it
+	mostColumns = 7
 	headerSize  = 256
 	headerSum   = 224 // where the header's own hash stands
 	columnAlign = 64
@@ -52,24 +56,41 @@ type header struct {
 	hash      [32]byte
 	symbol    string
 	timeframe Timeframe
+	version   uint32
+	columns   int
+}
+
+// headerOf is the header of a series. What older programs can read has the version that they know.
+func headerOf(b *Bars) header {
+	h := header{b.Len(), b.Hash(), b.Symbol, b.Timeframe, barsVersion, mostColumns - 1}
+	switch {
+	case b.Spread != nil:
+		h.version, h.columns = barsWithNaN, mostColumns
+	case b.Lacking() > 0:
+		h.version = barsWithNaN
+	}
+	return h
 }
 
 func (h header) columnSize() int64 {
 	return (8*int64(h.bars) + columnAlign - 1) / columnAlign * columnAlign
 }
 
-func (h header) fileSize() int64 { return headerSize + 6*h.columnSize() }
+func (h header) fileSize() int64 { return headerSize + int64(h.columns)*h.columnSize() }
 
 func (h header) encode() []byte {
 	b := make([]byte, headerSize)
 	copy(b, barsMagic)
-	binary.LittleEndian.PutUint32(b[8:], barsVersion)
+	binary.LittleEndian.PutUint32(b[8:], h.version)
 	binary.LittleEndian.PutUint32(b[12:], headerSize)
 	binary.LittleEndian.PutUint64(b[16:], uint64(h.bars))
 	binary.LittleEndian.PutUint64(b[24:], uint64(h.fileSize()))
 	copy(b[32:], h.hash[:])
 	copy(b[64:64+maxSymbol], h.symbol)
 	copy(b[96:104], h.timeframe)
+	if h.version == barsWithNaN {
+		binary.LittleEndian.PutUint32(b[104:], uint32(h.columns))
+	}
 	sum := sha256.Sum256(b[:headerSum])
 	copy(b[headerSum:], sum[:])
 	return b
@@ -81,14 +102,20 @@ func decodeHeader(b []byte, size int64) (h header, err error) {
 		return h, fmt.Errorf("it has %d bytes, less than a header: it was cut short; import the data again", len(b))
 	case string(b[:8]) != barsMagic:
 		return h, errors.New("it is not a bars file")
-	case binary.LittleEndian.Uint32(b[8:]) != barsVersion:
-		return h, fmt.Errorf("it is of version %d, and this program reads version %d; import the data again",
-			binary.LittleEndian.Uint32(b[8:]), barsVersion)
+	case binary.LittleEndian.Uint32(b[8:])-barsVersion > barsWithNaN-barsVersion:
+		return h, fmt.Errorf("it is of version %d, and this program reads versions %d and %d; import the data again",
+			binary.LittleEndian.Uint32(b[8:]), barsVersion, barsWithNaN)
 	case sha256.Sum256(b[:headerSum]) != [32]byte(b[headerSum:headerSize]):
 		return h, errors.New("its header is damaged; import the data again")
 	}
 	n := binary.LittleEndian.Uint64(b[16:])
-	if n > maxBars || binary.LittleEndian.Uint32(b[12:]) != headerSize {
+	h.version, h.columns = binary.LittleEndian.Uint32(b[8:]), mostColumns-1
+	known := true
+	if h.version == barsWithNaN {
+		h.columns = int(binary.LittleEndian.Uint32(b[104:]))
+		known = h.columns == mostColumns || h.columns == mostColumns-1
+	}
+	if n > maxBars || binary.LittleEndian.Uint32(b[12:]) != headerSize || !known {
 		return h, errors.New("its header makes no sense; import the data again")
 	}
 	h.bars = int(n)
@@ -131,7 +158,7 @@ func Encode(w io.Writer, b *Bars) error {
 	if _, err := Check(b, b.Symbol); err != nil {
 		return err
 	}
-	return b.write(w, header{b.Len(), b.Hash(), b.Symbol, b.Timeframe})
+	return b.write(w, headerOf(b))
 }
 
 func (b *Bars) write(w io.Writer, h header) error {
@@ -154,9 +181,9 @@ func (b *Bars) write(w io.Writer, h header) error {
 		return err
 	}
 	err := column(h.bars, func(i int) uint64 { return uint64(b.Time[i]) })
-	for _, c := range b.prices() {
+	for _, c := range b.columns() {
 		if err == nil {
-			err = column(h.bars, func(i int) uint64 { return math.Float64bits(c[i]) })
+			err = column(h.bars, func(i int) uint64 { return bitsOf((*c)[i]) })
 		}
 	}
 	return err
@@ -271,6 +298,9 @@ func (h header) bind(data []byte) *Bars {
 		return c
 	}
 	b.Time = numbers[int64](next(), h.bars)
+	if h.columns == mostColumns {
+		b.Spread = []float64{}
+	}
 	for _, c := range b.columns() {
 		*c = numbers[float64](next(), h.bars)
 	}

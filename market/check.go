@@ -20,7 +20,7 @@ const (
 	// positive or beyond all prices, those between the openings of the timeframe,
 	// and those whose time of a zone stands for two instants or none; it sorts; it
 	// keeps the last of several rows with one time; it moves high and low to
-	// hold open and close; it makes a negative volume 0. It never invents a bar.
+	// hold open and close; it makes a negative volume 0 and a negative spread unknown. It never invents a bar.
 	Normalise
 )
 
@@ -92,7 +92,8 @@ func (r *rows) inspect(rep *DataReport) {
 	newest := int64(math.MinInt64)
 	for i := range r.Time {
 		o, h, l, c, v := r.Open[i], r.High[i], r.Low[i], r.Close[i], r.Volume[i]
-		clean := l >= leastPrice && l <= o && l <= c && h >= o && h >= c && h <= most && v >= 0 && v <= most
+		clean := l >= leastPrice && l <= o && l <= c && h >= o && h >= c && h <= most && (v >= 0 && v <= most || v != v) &&
+			(r.Spread == nil || fairSpread(r.Spread[i]))
 		if !clean && !r.mend(i, rep) {
 			rep.Dropped++
 			continue
@@ -110,14 +111,19 @@ func (r *rows) inspect(rep *DataReport) {
 	r.cut(w)
 }
 
+// fairSpread tells whether a spread is possible, or not known.
+func fairSpread(v float64) bool { return v >= 0 && v <= most || v != v }
+
 // mend notes what is wrong with row i and tells whether the row can stay.
 func (r *rows) mend(i int, rep *DataReport) bool {
 	r.own()
 	line := int(r.line[i])
-	names := [...]string{"open", "high", "low", "close", "volume"}
-	for k, column := range r.prices() {
+	names := [...]string{"open", "high", "low", "close", "volume", "spread"}
+	for k, of := range r.columns() {
+		column := *of
 		v := column[i]
 		switch {
+		case math.IsNaN(v) && k >= 4: // not known
 		case math.IsNaN(v):
 			rep.add(line, NaN, "%s is not a number", names[k])
 			return false
@@ -134,6 +140,9 @@ func (r *rows) mend(i int, rep *DataReport) bool {
 			rep.add(line, Negative, "volume is %v", v)
 			column[i] = 0
 			rep.Cleared++
+		case k == 5 && v < 0:
+			rep.add(line, NegativeSpread, "spread is %v: the ask is below the bid", v)
+			column[i] = math.NaN()
 		}
 	}
 	o, h, l, c := r.Open[i], r.High[i], r.Low[i], r.Close[i]

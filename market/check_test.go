@@ -146,7 +146,7 @@ func TestGaps_TellsHolesFromClosingTimes(t *testing.T) {
 			for h := range 7 * 24 {
 				at := monday + int64(w)*week + int64(h)*3600
 				if open(h/24, h%24) && !slices.Contains(without, at) {
-					b.Append(Bar{at, 1, 1, 1, 1, 1})
+					b.Append(Bar{at, 1, 1, 1, 1, 1, 0})
 				}
 			}
 		}
@@ -154,7 +154,7 @@ func TestGaps_TellsHolesFromClosingTimes(t *testing.T) {
 	}
 	forex := func(d, h int) bool { return d < 5 }
 	saturday := weeks(8, forex)
-	saturday.Append(Bar{monday + 7*week + 5*day + 10*3600, 1, 1, 1, 1, 1})
+	saturday.Append(Bar{monday + 7*week + 5*day + 10*3600, 1, 1, 1, 1, 1, 0})
 	gold := func(d, h int) bool { return d < 5 && h != 22 }
 	at := func(w, d, h int) int64 { return monday + int64(w)*week + int64(d)*day + int64(h)*3600 }
 	cases := []struct {

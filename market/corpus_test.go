@@ -173,6 +173,13 @@ func inZstd(t *testing.T, text []byte) []byte {
 	return b.Bytes()
 }
 
+// spread is a series with a spread of 7 points of 0.00001.
+func spread(b *Bars) *Bars {
+	with := *b
+	with.Spread = slices.Repeat([]float64{7e-5}, b.Len())
+	return &with
+}
+
 const ohlcv = "{o},{h},{l},{c},{v}\n"
 
 func corpus(t *testing.T) []corpusFile {
@@ -195,15 +202,15 @@ func corpus(t *testing.T) []corpusFile {
 	}
 	return []corpusFile{
 		{
-			what: "MetaTrader 5", name: "EURUSD_H1.csv", truth: h1, format: "MetaTrader 5 export",
+			what: "MetaTrader 5", name: "EURUSD_H1.csv", truth: spread(h1), format: "MetaTrader 5 export",
 			text: lines(h1, mt5, "[2006.01.02]\t[15:04:05]\t{o}\t{h}\t{l}\t{c}\t{v}\t0\t7\n"),
 		},
 		{
-			what: "MetaTrader 5, daily", name: "EURUSD_D1.csv", truth: d1, format: "MetaTrader 5 export",
+			what: "MetaTrader 5, daily", name: "EURUSD_D1.csv", truth: spread(d1), format: "MetaTrader 5 export",
 			text: lines(d1, strings.Replace(mt5, "<TIME>\t", "", 1), "[2006.01.02]\t{o}\t{h}\t{l}\t{c}\t{v}\t0\t7\n"),
 		},
 		{
-			what: "MetaTrader 5, UTF-16", name: "EURUSD_H1.csv", truth: h1, format: "MetaTrader 5 export",
+			what: "MetaTrader 5, UTF-16", name: "EURUSD_H1.csv", truth: spread(h1), format: "MetaTrader 5 export",
 			text: inUTF16(lines(h1, mt5, "[2006.01.02]\t[15:04:05]\t{o}\t{h}\t{l}\t{c}\t{v}\t0\t7\r\n"), "\xff\xfe", false),
 		},
 		{
@@ -506,7 +513,7 @@ func TestReadCSV_ScalesToTheAdjustedCloseWhereAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.At(0) != (Bar{b.Time[0], 5, 6, 4, 5, 100}) || b.At(1) != (Bar{b.Time[1], 10, 12, 8, 10, 100}) {
+	if b.At(0) != (Bar{b.Time[0], 5, 6, 4, 5, 100, 0}) || b.At(1) != (Bar{b.Time[1], 10, 12, 8, 10, 100, 0}) {
 		t.Errorf("got %+v and %+v", b.At(0), b.At(1))
 	}
 	if !strings.Contains(rep.Recognised.String(), "scaled to the adjusted close") {

@@ -15,7 +15,7 @@ import (
 // header, columns, decimal mark and the order of dates are recognised from the text;
 // the report says what was recognised. A table without a header has the columns time,
 // open, high, low, close, volume, where time may take two columns. A missing volume
-// is 0. The error is an InvalidError where rows are wrong and opt.Mode is Refuse.
+// is not known, which is not 0. The error is an InvalidError where rows are wrong and opt.Mode is Refuse.
 func ReadCSV(r io.Reader, opt ImportOptions) (*Bars, DataReport, error) {
 	zone := opt.Zone
 	opt, err := opt.withDefaults()
@@ -68,6 +68,9 @@ func (c *csvReader) recognise(text *bufio.Reader, zone *time.Location) error {
 			return fmt.Errorf("line %d: the file has no column of adjusted closes, such as \"Adj Close\": import it without --adjusted",
 				max(c.table.skip, 1))
 		}
+	}
+	if slices.Contains(c.table.columns, spreadRole) {
+		c.rows.Spread = []float64{}
 	}
 	known := c.opt.Zone
 	if zone == nil && c.table.zone != "" {
@@ -152,6 +155,9 @@ func (c *csvReader) row(line []byte) error {
 			return err
 		}
 	}
+	if c.table.point > 0 {
+		b.Spread /= c.table.point
+	}
 	if c.opt.Adjusted {
 		c.adjust(&b, f.adjusted)
 	}
@@ -180,7 +186,7 @@ func (c *csvReader) adjust(b *Bar, adjusted float64) {
 	}
 	by := adjusted / b.Close
 	b.Open, b.High, b.Low, b.Close = b.Open*by, b.High*by, b.Low*by, adjusted
-	b.High, b.Low = max(b.High, b.Open, b.Close), min(b.Low, b.Open, b.Close)
+	b.High, b.Low, b.Spread = max(b.High, b.Open, b.Close), min(b.Low, b.Open, b.Close), b.Spread*by
 	c.changed++
 }
 
@@ -273,19 +279,25 @@ func (l *lineReader) fill() {
 	}
 }
 
-// WriteCSV writes bars such that reading them gives the same bits.
+// WriteCSV writes bars such that reading them gives the same bits. What is not known is empty.
 func WriteCSV(w io.Writer, b *Bars) error {
 	out := bufio.NewWriter(w)
-	line := append(make([]byte, 0, 256), "timestamp,open,high,low,close,volume\n"...)
+	line := append(make([]byte, 0, 256), "timestamp,open,high,low,close,volume"...)
+	if b.Spread != nil {
+		line = append(line, ",spread"...)
+	}
+	line = append(line, '\n')
+	columns := b.columns()
 	for i := range b.Len() {
 		if _, err := out.Write(line); err != nil {
 			return err
 		}
-		x := b.At(i)
-		line = time.Unix(x.Time, 0).UTC().AppendFormat(line[:0], time.RFC3339)
-		for _, v := range [...]float64{x.Open, x.High, x.Low, x.Close, x.Volume} {
+		line = time.Unix(b.Time[i], 0).UTC().AppendFormat(line[:0], time.RFC3339)
+		for _, column := range columns {
 			line = append(line, ',')
-			line = strconv.AppendFloat(line, v, 'g', -1, 64)
+			if v := (*column)[i]; v == v {
+				line = strconv.AppendFloat(line, v, 'g', -1, 64)
+			}
 		}
 		line = append(line, '\n')
 	}

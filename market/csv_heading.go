@@ -20,6 +20,7 @@ var headings = map[string]named{
 	"o": {openRole, 2}, "h": {highRole, 2}, "l": {lowRole, 2}, "c": {closeRole, 2},
 	"last": {closeRole, 5}, "price": {closeRole, 6},
 	"volume": {volumeRole, 1}, "tickvolume": {volumeRole, 2}, "tickvol": {volumeRole, 3}, "vol": {volumeRole, 4}, "v": {volumeRole, 5},
+	"spread":   {spreadRole, 1},
 	"adjclose": {adjustedRole, 1}, "adjustedclose": {adjustedRole, 2},
 	"ticker": {symbolRole, 1}, "symbol": {symbolRole, 2}, "tic": {symbolRole, 3},
 

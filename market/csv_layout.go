@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/ktrdr/ktrdr/internal/text"
@@ -20,17 +21,19 @@ const (
 	lowRole
 	closeRole
 	volumeRole
+	spreadRole
 	adjustedRole // the close after splits and dividends, beside the close as it was
 	symbolRole
 )
 
-var roleNames = [...]string{"", "time", "time of day", "open", "high", "low", "close", "volume", "adjusted close", "symbol"}
+var roleNames = [...]string{"", "time", "time of day", "open", "high", "low", "close", "volume", "spread", "adjusted close", "symbol"}
 
 type layout struct {
 	sep     byte
 	columns []role
 	numbers numberStyle
-	brief   bool // as of stampReader
+	point   float64 // how many points of the spread make a price of 1; 0: the spread is a price
+	brief   bool    // as of stampReader
 }
 
 func rolesOf(names []string) ([]role, error) {
@@ -79,13 +82,15 @@ type fields struct {
 // split reads the numbers of a row into b and finds the texts of its time. It returns what is wrong, or "".
 func (l *layout) split(line []byte, b *Bar, f *fields) (problem string) {
 	into := [...]*float64{
-		openRole: &b.Open, highRole: &b.High, lowRole: &b.Low, closeRole: &b.Close, volumeRole: &b.Volume, adjustedRole: &f.adjusted,
+		openRole: &b.Open, highRole: &b.High, lowRole: &b.Low, closeRole: &b.Close, volumeRole: &b.Volume, spreadRole: &b.Spread,
+		adjustedRole: &f.adjusted,
 	}
+	b.Volume, b.Spread = math.NaN(), math.NaN()
 	plain := l.numbers.plain()
 	more := true
 	for _, r := range l.columns {
 		if !more {
-			if r == ignored || r == volumeRole {
+			if r == ignored || r.optional() {
 				continue
 			}
 			return "the row ends before " + roleNames[r]
@@ -141,12 +146,21 @@ func after(line []byte, n int) (rest []byte, found bool) {
 
 var errNotShown = errors.New(notShown)
 
-// numberOf reads a cell that is not a plain short number. An empty volume is a missing one.
+// optional tells whether a row may have no value of the column.
+func (r role) optional() bool { return r == volumeRole || r == spreadRole }
+
+// noValue are what programs write where they have no number.
+var noValue = map[string]bool{
+	"": true, "-": true, "null": true, "NULL": true, "None": true, "N/A": true, "n/a": true, "NA": true, "#N/A": true,
+}
+
+// numberOf reads a cell that is not a plain short number. A volume or a spread without
+// a value is not known, which is not 0.
 func (l *layout) numberOf(cell []byte, r role) (float64, error) {
-	if len(cell) == 0 || r == volumeRole && len(cell) == 1 && cell[0] == '-' {
-		if r == volumeRole {
-			return 0, nil
-		}
+	if r.optional() && noValue[string(cell)] {
+		return math.NaN(), nil
+	}
+	if len(cell) == 0 {
 		return 0, errors.New(roleNames[r] + " is empty")
 	}
 	v, ok := l.numbers.parse(cell, r == volumeRole)

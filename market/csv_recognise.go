@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -205,7 +206,7 @@ func (t *table) learn(lines [][]byte, opt ImportOptions) error {
 			if k >= len(cells) {
 				break
 			}
-			if r >= openRole && r <= adjustedRole && r != volumeRole {
+			if r >= openRole && r <= adjustedRole && !r.optional() {
 				numbers = append(numbers, unquoted(cells[k]))
 			}
 		}
@@ -218,7 +219,28 @@ func (t *table) learn(lines [][]byte, opt ImportOptions) error {
 		return fmt.Errorf("line %d: %w", t.skip+1, err)
 	}
 	t.name(rows, opt)
+	if t.spreadsInPoints() {
+		t.point = tens[min(decimals(numbers, t.numbers), len(tens)-1)]
+	}
 	return nil
+}
+
+// spreadsInPoints tells whether the column of spreads counts the last digit of the
+// prices, as MetaTrader and its Python library write it.
+func (t *table) spreadsInPoints() bool {
+	return slices.Contains(t.columns, spreadRole) && slices.ContainsFunc(t.names, func(n string) bool {
+		return strings.HasPrefix(heading(n), "tickvol")
+	})
+}
+
+// decimals is the most digits behind the decimal mark of any of the numbers.
+func decimals(cells [][]byte, style numberStyle) (most int) {
+	for _, cell := range cells {
+		if i := bytes.LastIndexByte(cell, style.decimal()); i >= 0 {
+			most = max(most, len(cell)-i-1)
+		}
+	}
+	return most
 }
 
 // name finds out who writes such files. What is not known is a table with or without a header.
@@ -298,6 +320,12 @@ func (t *table) recognition(given, zone *time.Location, opt *ImportOptions) *Rec
 	}
 	if t.numbers.comma {
 		r.note("decimal comma")
+	}
+	if t.point > 0 {
+		r.note("spread in points of " + strconv.FormatFloat(1/t.point, 'f', -1, 64))
+	}
+	if !slices.Contains(t.columns, volumeRole) {
+		r.note("no volume")
 	}
 	if slices.Contains(t.columns, adjustedRole) {
 		if opt.Adjusted {

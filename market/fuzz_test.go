@@ -108,7 +108,7 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, resign bool) {
 		if resign && len(data) >= headerSize {
-			h := header{bars: (len(data) - headerSize) / 48 / 8 * 8, symbol: "X", timeframe: H1}
+			h := header{bars: (len(data) - headerSize) / 48 / 8 * 8, symbol: "X", timeframe: H1, version: barsVersion, columns: mostColumns - 1}
 			data = bytes.Clone(data[:h.fileSize()])
 			h.hash = h.bind(data).Hash()
 			copy(data, h.encode())

@@ -22,7 +22,7 @@ func TestEncodePrices_ComesBackUnchanged(t *testing.T) {
 		at := rapid.Int64Range(-1e9, 1e10).Draw(rt, "first")
 		for range rapid.IntRange(0, 200).Draw(rt, "bars") {
 			c := math.Ldexp(rapid.Float64Range(1, 2).Draw(rt, "close"), rapid.IntRange(-99, 98).Draw(rt, "exponent"))
-			b.Append(Bar{at, c, c, c, c, 1})
+			b.Append(Bar{at, c, c, c, c, 1, 0})
 			at += rapid.Int64Range(1, 1e7).Draw(rt, "distance")
 		}
 		p := NewPrices(b)

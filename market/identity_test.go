@@ -24,7 +24,7 @@ func altered(b *Bars, change func(i int, t int64, c float64) (int64, float64)) *
 	out := &Bars{Symbol: "COPY", Timeframe: b.Timeframe}
 	for i, t := range b.Time {
 		if t, c := change(i, t, b.Close[i]); t != 0 {
-			out.Append(Bar{t, c, c, c, c, 1})
+			out.Append(Bar{t, c, c, c, c, 1, 0})
 		}
 	}
 	return out
@@ -89,7 +89,7 @@ func walk(tf Timeframe, bars int, seed uint64) *Bars {
 	level, at := 100.0, instant(2019, 3, 1, 0, 0)
 	for range bars {
 		level *= num.Exp(0.002 * r.Norm() * num.Exp(0.5*r.Norm()))
-		b.Append(Bar{at, level, level, level, level, 1})
+		b.Append(Bar{at, level, level, level, level, 1, 0})
 		at = tf.End(at)
 	}
 	return b

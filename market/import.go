@@ -67,6 +67,9 @@ func (r *rows) add(line int, b Bar) {
 	if r.Len() == pieceRows {
 		piece := rows{Bars: r.Bars, line: r.line}
 		r.full, r.Bars, r.line = append(r.full, piece), Bars{}, nil
+		if piece.Spread != nil {
+			r.Spread = []float64{}
+		}
 	}
 	if r.Len() == cap(r.Time) {
 		n := min(max(r.Len(), 4096), pieceRows-r.Len())
@@ -79,7 +82,13 @@ func (r *rows) add(line int, b Bar) {
 	r.line = append(r.line, int32(line))
 }
 
-func (r *rows) bytes() int64 { return rowBytes * (int64(len(r.full))*pieceRows + int64(r.Len())) }
+func (r *rows) bytes() int64 {
+	n := int64(len(r.full))*pieceRows + int64(r.Len())
+	if r.Spread != nil {
+		return (rowBytes + 8) * n
+	}
+	return rowBytes * n
+}
 
 // join makes one table of all pieces, column by column, each of which is given up when it is copied.
 func (r *rows) join() {
@@ -157,6 +166,9 @@ func (r *rows) put(w, i int) {
 	r.own()
 	r.Time[w], r.Open[w], r.High[w], r.Low[w] = r.Time[i], r.Open[i], r.High[i], r.Low[i]
 	r.Close[w], r.Volume[w], r.line[w] = r.Close[i], r.Volume[i], r.line[i]
+	if r.Spread != nil {
+		r.Spread[w] = r.Spread[i]
+	}
 }
 
 func (r *rows) cut(n int) {
@@ -174,6 +186,9 @@ func (r *rows) divided(points float64) {
 		for i, v := range column {
 			column[i] = math.Round(v) / points
 		}
+	}
+	for i, v := range r.Spread {
+		r.Spread[i] = v / points
 	}
 }
 

@@ -36,7 +36,16 @@ func (c Change) String() string {
 }
 
 func (b Bar) values() string {
-	return fmt.Sprintf("open %v high %v low %v close %v volume %v", b.Open, b.High, b.Low, b.Close, b.Volume)
+	s := fmt.Sprintf("open %v high %v low %v close %v volume ", b.Open, b.High, b.Low, b.Close)
+	if b.Volume != b.Volume {
+		s += "not known"
+	} else {
+		s += fmt.Sprint(b.Volume)
+	}
+	if b.Spread > 0 {
+		s += fmt.Sprintf(" spread %v", b.Spread)
+	}
+	return s
 }
 
 // Merge puts the bars of two series of one symbol and timeframe together. Where both have
@@ -54,24 +63,34 @@ func merge(old, add *Bars, holdout int64) (*Bars, Merged, error) {
 		return nil, m, fmt.Errorf("bars of %s %s cannot be added to those of %s %s", add.Symbol, add.Timeframe, old.Symbol, old.Timeframe)
 	}
 	b := &Bars{Symbol: old.Symbol, Timeframe: old.Timeframe}
+	if old.Spread != nil || add.Spread != nil {
+		b.Spread = []float64{}
+	}
+	at := func(of *Bars, i int) Bar {
+		x := of.At(i)
+		if of.Spread == nil && b.Spread != nil {
+			x.Spread = math.NaN()
+		}
+		return x
+	}
 	i, j := 0, 0
 	for i < old.Len() || j < add.Len() {
 		switch {
 		case j == add.Len() || i < old.Len() && old.Time[i] < add.Time[j]:
-			b.Append(old.At(i))
+			b.Append(at(old, i))
 			m.Kept++
 			i++
 		case i == old.Len() || add.Time[j] < old.Time[i]:
-			b.Append(add.At(j))
+			b.Append(at(add, j))
 			m.Added++
 			if add.Timeframe.End(add.Time[j]) > holdout {
 				m.AddedInHoldout++
 			}
 			j++
 		default:
-			was, is := old.At(i), add.At(j)
+			was, is := at(old, i), at(add, j)
 			b.Append(is)
-			if was == is {
+			if was.Same(is) {
 				m.Same++
 			} else {
 				m.change(Change{was, is}, old.Timeframe.End(was.Time) > holdout)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -64,14 +66,37 @@ func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
 		return fmt.Errorf("its %d rows need more than %d MiB of memory, which is the limit for one import; split the file and import its parts",
 			f.NumRows(), p.opt.MaxBytes>>20)
 	}
+	if columns[spreadRole] != nil {
+		p.rows.Spread = []float64{}
+	}
 	p.rows.grow(int(min(f.NumRows(), size))) // no more than the file could hold, whatever it says
 	for i, group := range f.RowGroups() {
 		if err := p.group(g, &f.Metadata().RowGroups[i], group, columns); err != nil {
 			return fmt.Errorf("row group %d: %w", i, err)
 		}
 	}
+	p.spreads(columns)
 	p.place(columns[timeRole])
 	return nil
+}
+
+// spreads turns spreads in points into prices: whole numbers beside a tick volume, as
+// MetaTrader's Python library writes them.
+func (p *parquetReader) spreads(columns map[role]*parquet.Column) {
+	of, volume := columns[spreadRole], columns[volumeRole]
+	if of == nil || volume == nil || of.Type().Kind() > parquet.Int64 || !strings.HasPrefix(heading(volume.Name()), "tickvol") {
+		return
+	}
+	digits := 0
+	for _, v := range p.rows.Close[:min(len(p.rows.Close), sampleRows)] {
+		if _, fraction, ok := strings.Cut(strconv.FormatFloat(v, 'f', -1, 64), "."); ok {
+			digits = max(digits, len(fraction))
+		}
+	}
+	point := tens[min(digits, len(tens)-1)]
+	for i := range p.rows.Spread {
+		p.rows.Spread[i] /= point
+	}
 }
 
 func parquetColumns(f *parquet.File) (map[role]*parquet.Column, error) {
@@ -91,7 +116,7 @@ func parquetColumns(f *parquet.File) (map[role]*parquet.Column, error) {
 	}
 	columns := map[role]*parquet.Column{}
 	for i, r := range roles {
-		if r == ignored || r > volumeRole {
+		if r == ignored || r > spreadRole {
 			continue
 		}
 		if r == clockRole {
@@ -135,9 +160,9 @@ func (p *parquetReader) group(g guard, meta *format.RowGroup, group parquet.RowG
 	chunks := group.ColumnChunks()
 	into := [...]*[]float64{
 		openRole: &p.rows.Open, highRole: &p.rows.High, lowRole: &p.rows.Low,
-		closeRole: &p.rows.Close, volumeRole: &p.rows.Volume,
+		closeRole: &p.rows.Close, volumeRole: &p.rows.Volume, spreadRole: &p.rows.Spread,
 	}
-	for r := timeRole; r <= volumeRole; r++ {
+	for r := timeRole; r <= spreadRole; r++ {
 		column, ok := columns[r]
 		if !ok {
 			continue
@@ -151,8 +176,6 @@ func (p *parquetReader) group(g guard, meta *format.RowGroup, group parquet.RowG
 		case err != nil:
 		case r == timeRole:
 			p.rows.Time, err = appendChunk(p.rows.Time, chunks[i], p.opt.MaxRows, noTime)
-		case r == volumeRole:
-			p.rows.Volume, err = appendChunk(p.rows.Volume, chunks[i], p.opt.MaxRows, 0)
 		default:
 			*into[r], err = appendChunk(*into[r], chunks[i], p.opt.MaxRows, math.NaN())
 		}
@@ -161,11 +184,11 @@ func (p *parquetReader) group(g guard, meta *format.RowGroup, group parquet.RowG
 		}
 	}
 	if columns[volumeRole] == nil {
-		p.rows.Volume = append(p.rows.Volume, make([]float64, len(p.rows.Time)-len(p.rows.Volume))...)
+		p.rows.Volume = append(p.rows.Volume, slices.Repeat([]float64{math.NaN()}, len(p.rows.Time)-len(p.rows.Volume))...)
 	}
-	for r, column := range p.rows.prices() {
-		if len(column) != len(p.rows.Time) {
-			return fmt.Errorf("the Parquet file is damaged: %d times and %d values of %s", len(p.rows.Time), len(column),
+	for r, column := range p.rows.columns() {
+		if len(*column) != len(p.rows.Time) {
+			return fmt.Errorf("the Parquet file is damaged: %d times and %d values of %s", len(p.rows.Time), len(*column),
 				roleNames[openRole+role(r)])
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 )
@@ -93,9 +94,9 @@ func TestReadParquet_ReadsOtherTypes(t *testing.T) {
 	}
 	want := &Bars{
 		Timeframe: H1, Time: []int64{at.Unix(), at.Unix() + 3600}, Open: []float64{1.5, 2.5}, High: []float64{3, 4},
-		Low: []float64{1, 1}, Close: []float64{2, 3}, Volume: []float64{7, 0},
+		Low: []float64{1, 1}, Close: []float64{2, 3}, Volume: []float64{7, math.NaN()},
 	}
-	if diff := cmp.Diff(want, b); diff != "" {
+	if diff := cmp.Diff(want, b, cmpopts.EquateNaNs()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -14,17 +14,18 @@ type Rule string
 
 // The rules.
 const (
-	Unreadable   Rule = "unreadable"        // a field that is no number or no time, or missing
-	NaN          Rule = "nan"               // a number that is not one
-	Infinite     Rule = "inf"               // a number without end
-	NonPositive  Rule = "non-positive"      // a price of 0 or less
-	Extreme      Rule = "extreme"           // a price or volume beyond 1e30, or a price below 1e-30
-	Negative     Rule = "negative-volume"   // a volume below 0
-	Inconsistent Rule = "ohlc-inconsistent" // open or close outside low to high
-	Duplicate    Rule = "duplicate"         // a time that came before
-	OutOfOrder   Rule = "out-of-order"      // a time before the one above it
-	MixedZone    Rule = "mixed-zone"        // a time zone unlike that of the first row
-	Misaligned   Rule = "misaligned"        // a time between the openings of the timeframe
+	Unreadable     Rule = "unreadable"        // a field that is no number or no time, or missing
+	NaN            Rule = "nan"               // a number that is not one
+	Infinite       Rule = "inf"               // a number without end
+	NonPositive    Rule = "non-positive"      // a price of 0 or less
+	Extreme        Rule = "extreme"           // a price or volume beyond 1e30, or a price below 1e-30
+	Negative       Rule = "negative-volume"   // a volume below 0
+	NegativeSpread Rule = "negative-spread"   // an ask below the bid
+	Inconsistent   Rule = "ohlc-inconsistent" // open or close outside low to high
+	Duplicate      Rule = "duplicate"         // a time that came before
+	OutOfOrder     Rule = "out-of-order"      // a time before the one above it
+	MixedZone      Rule = "mixed-zone"        // a time zone unlike that of the first row
+	Misaligned     Rule = "misaligned"        // a time between the openings of the timeframe
 
 	AmbiguousTime Rule = "ambiguous-time" // a time of a repeated hour, where clocks are set back, that the order of the rows does not decide
 	NoSuchTime    Rule = "no-such-time"   // a time that clocks of the zone skip

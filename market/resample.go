@@ -1,6 +1,9 @@
 package market
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Resample makes longer bars of shorter ones, on the UTC calendar. A bar is
 // made of what there is: hours without trading leave no trace. The last one is
@@ -31,26 +34,58 @@ func ResampleAll(b *Bars, tf Timeframe) (*Bars, error) {
 		return b, nil
 	}
 	out := &Bars{Symbol: b.Symbol, Timeframe: tf}
+	if b.Spread != nil {
+		out.Spread = []float64{}
+	}
+	var spreads meanOf
 	longer, shorter := tf.calendar(), b.Timeframe.calendar()
 	var x Bar
 	var end int64
 	for i, t := range b.Time {
 		if i == 0 || t >= end {
 			if i > 0 {
+				x.Spread = spreads.take()
 				out.Append(x)
 			}
 			start := longer.start(t)
 			end = longer.end(start)
-			x = Bar{start, b.Open[i], b.High[i], b.Low[i], b.Close[i], 0}
+			x = Bar{Time: start, Open: b.Open[i], High: b.High[i], Low: b.Low[i], Close: b.Close[i]}
 		}
 		if shorter.end(t) > end {
 			return nil, fmt.Errorf("the %s bar at %s reaches across %s, where a %s bar ends", b.Timeframe, clock(t), clock(end), tf)
 		}
 		x.High, x.Low, x.Close = max(x.High, b.High[i]), min(x.Low, b.Low[i]), b.Close[i]
-		x.Volume += b.Volume[i]
+		x.Volume += b.Volume[i] // not known if one of them is not
+		if b.Spread != nil {
+			spreads.add(b.Spread[i])
+		}
 	}
 	if b.Len() > 0 {
+		x.Spread = spreads.take()
 		out.Append(x)
 	}
 	return out, nil
+}
+
+// meanOf is the mean of values that are known.
+type meanOf struct {
+	sum float64
+	n   int
+}
+
+func (m *meanOf) add(v float64) {
+	if v == v {
+		m.sum += v
+		m.n++
+	}
+}
+
+// take gives the mean, NaN of no values, and begins anew.
+func (m *meanOf) take() float64 {
+	mean := math.NaN()
+	if m.n > 0 {
+		mean = m.sum / float64(m.n)
+	}
+	*m = meanOf{}
+	return mean
 }

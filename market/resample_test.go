@@ -50,7 +50,7 @@ func TestResample_FollowsTheCalendar(t *testing.T) {
 			b := &Bars{Symbol: "X", Timeframe: c.from}
 			for i, x := range c.times {
 				f := float64(i)
-				b.Append(Bar{x, f + 1, f + 2, f/2 + 1, f + 1.5, 10})
+				b.Append(Bar{x, f + 1, f + 2, f/2 + 1, f + 1.5, 10, 0})
 			}
 			all, err := ResampleAll(b, c.to)
 			if err != nil {
@@ -76,7 +76,7 @@ func TestResample_FollowsTheCalendar(t *testing.T) {
 
 func TestResample_RefusesWhatDoesNotFit(t *testing.T) {
 	half := &Bars{Symbol: "X", Timeframe: H1}
-	half.Append(Bar{instant(2020, 1, 2, 23, 30), 1, 1, 1, 1, 1})
+	half.Append(Bar{instant(2020, 1, 2, 23, 30), 1, 1, 1, 1, 1, 0})
 	cases := []struct {
 		name string
 		b    *Bars

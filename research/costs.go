@@ -48,6 +48,9 @@ type SymbolCosts struct {
 	ClassSource ClassSource      `json:"class_source"`
 	Source      CostSource       `json:"source"`
 	instrument.Costs
+	// Measured is the typical spread of the bars before the holdout, as a fraction; 0
+	// where they have no spreads.
+	Measured float64 `json:"measured_spread,omitempty"`
 }
 
 // PaidCosts is what a strategy paid for trading a symbol in a research.
@@ -302,6 +305,9 @@ func (p PaidCosts) Sentences() (all []string) {
 	}
 	if p.BelowDefault {
 		all = append(all, p.below())
+	}
+	if p.Measured > p.Spread && p.Measured/2 > p.PerSide() {
+		all = append(all, p.measuredText())
 	}
 	return all
 }

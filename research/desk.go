@@ -201,6 +201,7 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 	if err != nil {
 		return PlannedRun{}, err
 	}
+	plan = c.measure(parts)
 	spec := Spec{
 		Brief: c.Brief, Understanding: plan.brief, Strategy: plan.text, Model: c.Model, TriggerReason: clip(c.TriggerReason, maxText),
 		BypassGates: c.BypassGates, AssistantWait: c.assistantWait(), KernelClass: d.cfg.KernelClass,
@@ -224,6 +225,14 @@ type checkedRequest struct {
 	budget  float64
 	about   subject
 	costs   []SymbolCosts
+}
+
+// measure brings the spreads of the bars into the costs.
+func (c *checkedRequest) measure(p parts) subject {
+	var warnings []string
+	c.costs, warnings = measured(c.costs, p.spreads)
+	c.about.warnings = append(c.about.warnings, warnings...)
+	return c.about
 }
 
 func (d *Desk) checked(ctx context.Context, t Request) (c checkedRequest, err error) {

@@ -26,6 +26,7 @@ type parts struct {
 	context           []SymbolMarket // and of the context symbols
 	starts            []time.Time    // where the holdouts of all of them begin
 	from              time.Time      // trading of the holdout begins here
+	spreads           []MeasuredSpread
 }
 
 // cut divides the current series of the library where the holdouts of their
@@ -88,7 +89,8 @@ func (d *Desk) divide(ctx context.Context, symbols []string, frames []market.Tim
 	if err != nil {
 		return v, err
 	}
-	for _, b := range v.series {
+	var searched []*market.Bars
+	for k, b := range v.series {
 		i := CutAt(b, at)
 		traded := b.Time[b.Len()-1] >= v.from.Unix()
 		if i == 0 || i == b.Len() || !traded {
@@ -97,7 +99,11 @@ func (d *Desk) divide(ctx context.Context, symbols []string, frames []market.Tim
 				b.Timeframe, b.Symbol, time.Unix(at, 0).UTC().Format("2006-01-02 15:04"))
 		}
 		v.cuts = append(v.cuts, i)
+		if k < len(v.series)-len(others) {
+			searched = append(searched, b.Slice(0, i))
+		}
 	}
+	v.spreads = MeasuredSpreads(searched)
 	return v, nil
 }
 

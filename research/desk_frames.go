@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/feature"
+	"github.com/ktrdr/ktrdr/market"
 )
 
 func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
@@ -30,11 +31,14 @@ func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
 
 // agree is feature.Agree for a request.
 func (d *Desk) agree(ctx context.Context, s subject) (told []string, err error) {
-	if len(s.frames) < 2 && len(s.context) == 0 {
+	if len(s.frames) < 2 && len(s.context) == 0 && s.text == "" {
 		return nil, nil
 	}
 	series, _, err := d.open(ctx, s.symbols, s.frames, s.context)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.volumes(series); err != nil || len(s.frames) < 2 && len(s.context) == 0 {
 		return nil, err
 	}
 	base, traded := shortest(series).Timeframe, len(series)-len(s.context)
@@ -44,4 +48,20 @@ func (d *Desk) agree(ctx context.Context, s subject) (told []string, err error) 
 		return nil, wrong("%w", err)
 	}
 	return append(told, more...), nil
+}
+
+// volumes refuses a given strategy that needs volumes which the bars do not have.
+func (s subject) volumes(series []*market.Bars) error {
+	if s.text == "" {
+		return nil
+	}
+	read, err := readStrategy(s.text, s.name)
+	if err != nil {
+		return wrong("correct the strategy: %w", err)
+	}
+	traded := len(series) - len(s.context)
+	if err := feature.Volumes(read.Strategy, series[:traded], series[traded:]); err != nil {
+		return wrong("strategy %s: %w", s.name, err)
+	}
+	return nil
 }

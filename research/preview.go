@@ -83,6 +83,7 @@ func (d *Desk) preview(ctx context.Context, t Request) (Triggered, error) {
 	if err != nil {
 		return Triggered{}, err
 	}
+	c.measure(v.parts)
 	p := &Preview{
 		Count: c.Count, Model: c.Model, Strategy: c.about.name, Symbols: c.about.symbols,
 		Timeframe: string(shortest(v.series).Timeframe), Timeframes: text.Strings(c.about.frames),

@@ -80,7 +80,7 @@ func (m *meanOf) add(v float64) {
 	}
 }
 
-// take gives the mean, NaN of no values, and begins anew.
+// take gives the mean, NaN of no values, and starts again.
 func (m *meanOf) take() float64 {
 	mean := math.NaN()
 	if m.n > 0 {

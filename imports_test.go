@@ -65,7 +65,7 @@ var arrows = map[string]rule{
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest"}},
 	"examine": {ours: []string{ // cross-validation, walk-forward and perturbation of a finalist
-		"num", "market", "indicator", "strategy", "feature", "neural", "train", "backtest", "evidence",
+		"num", "market", "indicator", "fuzzy", "strategy", "feature", "neural", "train", "backtest", "evidence",
 	}, modules: []string{"golang.org/x/sync"}},
 	"evidence/panel": {ours: []string{"num", "evidence"}}, // the daily returns of all trials
 	"designer":       {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},

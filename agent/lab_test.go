@@ -188,7 +188,7 @@ func (l *lab) run(closing func()) {
 func (l *lab) keep(ctx context.Context) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	controller := research.NewRunController(l.Engine)
+	controller := research.NewRunController(l.Engine, l.desk.Related)
 	for {
 		if _, _, err := controller.Advance(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			l.t.Error(err)

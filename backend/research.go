@@ -57,7 +57,7 @@ const runLook = 50 * time.Millisecond
 // keepRuns advances runs. It looks when something has happened and, while a run
 // is open, every second: time alone may end a run.
 func (b *Backend) keepRuns(ctx context.Context) error {
-	controller := research.NewRunController(b.engine)
+	controller := research.NewRunController(b.engine, b.research.Related)
 	tick := time.NewTicker(runLook)
 	defer tick.Stop()
 	for {

@@ -182,7 +182,7 @@ func fill(b *testing.B, url string, n int) {
 	crew.Go(func() { _ = eng.Run(ctx) })
 	hire(b, ctx, &crew, eng.Local())
 	submitRun(b, ctx, eng, n)
-	controller := research.NewRunController(eng)
+	controller := research.NewRunController(eng, nil)
 	for deadline := time.Now().Add(15 * time.Minute); ; {
 		if _, _, err := controller.Advance(ctx, time.Now()); err != nil {
 			b.Fatal(err)

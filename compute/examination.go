@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
@@ -18,7 +19,7 @@ import (
 )
 
 // examinationNumerics is the version of how an examination is made.
-const examinationNumerics = "examination/1"
+const examinationNumerics = "examination/2"
 
 // ExaminationRunner examines finalists, with the preferred kernel where it gives the bits
 // that the spec asks for. The zero Kernel is the fastest.
@@ -61,8 +62,12 @@ func (r examinationRunner) Run(ctx context.Context, t *worker.Task) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
+	related, err := relatedSeries(ctx, t, spec)
+	if err != nil {
+		return nil, err
+	}
 	x, refused, err := examine.New(examine.Finalist{
-		Strategy: parsed, Bars: data, Costs: spec.CostsOf, Seed: spec.Seed, Kernel: kernel, Rules: spec.Rules,
+		Strategy: parsed, Bars: data, Related: related, Costs: spec.CostsOf, Seed: spec.Seed, Kernel: kernel, Rules: spec.Rules,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("strategy %s: %w", spec.Name, err)
@@ -78,6 +83,16 @@ func (r examinationRunner) Run(ctx context.Context, t *worker.Task) (json.RawMes
 		return nil, err
 	}
 	return j.finish(parsed, result)
+}
+
+// relatedSeries are the bars of each related symbol, with the context symbols that the
+// strategy reads beside them.
+func relatedSeries(ctx context.Context, t *worker.Task, spec jobs.ExaminationSpec) ([]train.Series, error) {
+	if len(spec.RelatedBars) == 0 {
+		return nil, nil
+	}
+	context := slices.DeleteFunc(slices.Clone(spec.Bars), func(b jobs.Bars) bool { return !b.Context })
+	return series(ctx, t, slices.Concat(spec.RelatedBars, context))
 }
 
 // units makes the units that the checkpoint does not hold.
@@ -174,7 +189,7 @@ func examinationFingerprint(s jobs.ExaminationSpec, parsed *strategy.Strategy) m
 	_ = json.NewEncoder(&settings).Encode([]any{s.Costs, s.Rules.WithDefaults()}) // numbers only, sorted by symbol
 	return map[string]string{
 		"strategy": ktrdr.Hash(parsed.Hash()).String(),
-		"data":     dataHash(s.Bars),
+		"data":     dataHash(slices.Concat(s.Bars, s.RelatedBars)),
 		"seed":     fmt.Sprint(s.Seed),
 		"settings": settings.String(),
 		"numerics": examinationNumerics + " " + backtestNumerics + " " + train.Numerics + " " + neural.Numerics + " " + s.KernelClass,

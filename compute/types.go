@@ -22,7 +22,7 @@ func Types() ktrdr.Types {
 		},
 		ktrdr.Examining: {
 			Spec: ktrdr.SpecOf[jobs.ExaminationSpec], Fingerprint: fingerprintExamination, Restart: ktrdr.RestartInChild,
-			Route: ktrdr.Inside, Verb: ktrdr.Inside,
+			Ledger: triedOnRelated, Facts: triedFrom, Route: ktrdr.Inside, Verb: ktrdr.Inside,
 		},
 		ktrdr.DataLoad: {
 			Spec: ktrdr.SpecOf[jobs.LoadSpec], Fingerprint: ktrdr.NoFingerprint, Restart: ktrdr.RestartInChild, Local: true,
@@ -87,6 +87,23 @@ func backtestedFrom(op ktrdr.Operation) ktrdr.TrialFacts {
 	if json.Unmarshal(op.Result, &r) == nil && r.Symbol != "" {
 		c := r.Config
 		f.Costs = []ktrdr.TrialCosts{{Symbol: r.Symbol, Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}}
+	}
+	return f
+}
+
+// triedOnRelated is what the ledgers of related symbols keep of an examination. Their
+// Sharpe ratios are in its result: one row of the ledger may stand for several markets.
+func triedOnRelated(op ktrdr.Operation) ktrdr.LedgerEntry {
+	var r jobs.ExaminationResult
+	_ = json.Unmarshal(op.Result, &r)
+	return ktrdr.LedgerEntry{Trial: &ktrdr.TrialFigures{Strategy: text.Cut(ktrdr.CleanText(r.Strategy), 400), Hash: r.ResultHash}}
+}
+
+func triedFrom(op ktrdr.Operation) ktrdr.TrialFacts {
+	f := ktrdr.TrialFacts{Spec: sha256.Sum256(op.Spec)}
+	if s, err := ktrdr.ParseSpec[jobs.ExaminationSpec](op.Spec); err == nil {
+		f.Seed, f.KernelClass, f.StrategyYAML = &s.Seed, s.KernelClass, sha256.Sum256([]byte(s.Strategy))
+		f.Bars = jobs.TrialBars(s.RelatedBars)
 	}
 	return f
 }

@@ -30,6 +30,7 @@ var ExaminationStates = []ExaminationState{Robust, Fragile, FewBars, TooLong, Fa
 const (
 	WalkForwardEarns  Code = "walk_forward_earns"
 	PerturbationsEarn Code = "perturbations_earn"
+	DecisionsKeep     Code = "decisions_keep"
 	ParametersKeep    Code = "parameters_keep"
 )
 
@@ -54,7 +55,10 @@ type Examination struct {
 	Seeds        []*float64     `json:"seed_sharpes"` // Sharpe ratio of each network of the ensembles alone, over all paths
 	WalkForward  *Path          `json:"walk_forward"`
 	Perturbed    []Perturbation `json:"perturbations"`
-	PositiveRate *float64       `json:"positive_share"` // share of the perturbations that leave a Sharpe ratio above 0
+	PositiveRate *float64       `json:"positive_share"`     // share of the perturbations that leave a Sharpe ratio above 0
+	KeptDecision *float64       `json:"kept_decision"`      // share of the Sharpe ratio that the median change of a decision leaves
+	KeptTrained  *float64       `json:"kept_parameter"`     // and that of a parameter which the networks read
+	LivesOn      []string       `json:"lives_on,omitempty"` // settings of a fragile finalist whose change takes the edge away
 	Undefined    string         `json:"undefined,omitempty"`
 }
 
@@ -83,6 +87,7 @@ const (
 	PerturbCosts     PerturbationKind = "costs"
 	PerturbLate      PerturbationKind = "late_entry"
 	PerturbNoise     PerturbationKind = "price_noise"
+	PerturbDecision  PerturbationKind = "decision"  // a threshold of the decision, or an exit
 	PerturbParameter PerturbationKind = "parameter" // networks are trained again
 	PerturbSymbol    PerturbationKind = "related_symbol"
 )
@@ -90,7 +95,8 @@ const (
 // Perturbation is the walk-forward with one thing changed.
 type Perturbation struct {
 	Kind      PerturbationKind `json:"kind"`
-	Name      string           `json:"name"` // costs x1.5, rsi_14.period 14 -> 16
+	Name      string           `json:"name"`              // costs x1.5, rsi_14.period 14 -> 16
+	Setting   string           `json:"setting,omitempty"` // what a finalist lives on that does not live through the change
 	Sharpe    *float64         `json:"sharpe_ratio"`
 	Kept      *float64         `json:"kept"` // Sharpe ratio divided by that without the change
 	Trades    int              `json:"trades"`
@@ -140,31 +146,23 @@ func (e *Examination) Conclude(rules ExaminationRules) {
 	made.check(WalkForwardEarns, walk.Sharpe, 0, above,
 		fmt.Sprintf("the Sharpe ratio is %s on the walk-forward; it must be above 0", show(walk.Sharpe)),
 		"the walk-forward has no Sharpe ratio")
-	counted, positive := 0, 0
-	var kept []float64
-	for i := range e.Perturbed {
-		p := &e.Perturbed[i]
-		if !p.Counts() {
-			continue
-		}
-		counted++
-		if p.Sharpe != nil && *p.Sharpe > 0 {
-			positive++
-		}
-		if p.Kind == PerturbParameter {
-			kept = append(kept, orZero(p.Kept))
-		}
-	}
+	counted, positive := e.counted()
 	if counted > 0 {
 		e.PositiveRate = num.Finite(float64(positive) / float64(counted))
 	}
 	made.check(PerturbationsEarn, e.PositiveRate, rules.MinPositive, atLeast,
 		fmt.Sprintf("%d of %s leave a Sharpe ratio above 0; at least %v %% must", positive, text.Counted(counted, "perturbation"),
 			100*rules.MinPositive), "no perturbation could be measured")
-	if len(kept) > 1 {
-		middle := middleOf(kept)
-		made.check(ParametersKeep, &middle, rules.MinKept, atLeast,
-			fmt.Sprintf("the median change of a parameter keeps %s of the Sharpe ratio; at least %v is needed", show(&middle), rules.MinKept), "")
+	e.KeptDecision, e.KeptTrained = e.medianKept(PerturbDecision), e.medianKept(PerturbParameter)
+	for _, x := range []struct {
+		code Code
+		of   string
+		kept *float64
+	}{{DecisionsKeep, "the decision", e.KeptDecision}, {ParametersKeep, "a parameter", e.KeptTrained}} {
+		if x.kept != nil {
+			made.check(x.code, x.kept, rules.MinKept, atLeast, fmt.Sprintf(
+				"the median change of %s keeps %s of the Sharpe ratio; at least %v is needed", x.of, show(x.kept), rules.MinKept), "")
+		}
 	}
 	e.Reasons, e.State = made, Robust
 	if made.passed() {
@@ -172,7 +170,59 @@ func (e *Examination) Conclude(rules ExaminationRules) {
 			text.Counted(counted, "perturbation"))
 		return
 	}
-	e.State, e.Summary = Fragile, "Fragile: "+made.firstFailure()+"."
+	e.State, e.LivesOn = Fragile, e.livesOn(rules)
+	e.Summary = fmt.Sprintf("Fragile: %s. It lives on %s.", made.firstFailure(), text.List(e.LivesOn, "and"))
+}
+
+// counted is how many perturbations count, and how many of them leave a Sharpe ratio above 0.
+func (e *Examination) counted() (all, positive int) {
+	for i := range e.Perturbed {
+		if p := &e.Perturbed[i]; p.Counts() {
+			all++
+			if p.Sharpe != nil && *p.Sharpe > 0 {
+				positive++
+			}
+		}
+	}
+	return all, positive
+}
+
+// medianKept is what the median change of a kind leaves of the Sharpe ratio; nil for less than two changes.
+func (e *Examination) medianKept(kind PerturbationKind) *float64 {
+	var kept []float64
+	for i := range e.Perturbed {
+		if p := &e.Perturbed[i]; p.Kind == kind && p.Counts() {
+			kept = append(kept, orZero(p.Kept))
+		}
+	}
+	if len(kept) < 2 {
+		return nil
+	}
+	return new(middleOf(kept))
+}
+
+// mostSettings bounds how many settings a fragile finalist is said to live on.
+const mostSettings = 3
+
+// livesOn names the settings of a fragile finalist whose change takes the edge away, that
+// which takes the most first.
+func (e *Examination) livesOn(rules ExaminationRules) (settings []string) {
+	if s := e.WalkForward.Sharpe; s == nil || *s <= 0 {
+		return []string{"the bars of its test part"}
+	}
+	var lost []*Perturbation
+	for i := range e.Perturbed {
+		if p := &e.Perturbed[i]; p.Counts() && (p.Kept == nil || *p.Kept < rules.MinKept) {
+			lost = append(lost, p)
+		}
+	}
+	slices.SortStableFunc(lost, func(a, b *Perturbation) int { return cmp.Compare(orZero(a.Kept), orZero(b.Kept)) })
+	for _, p := range lost {
+		if len(settings) < mostSettings && !slices.Contains(settings, p.Setting) {
+			settings = append(settings, p.Setting)
+		}
+	}
+	return settings
 }
 
 // NotExamined is an examination that was not made, with the reason.

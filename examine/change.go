@@ -1,23 +1,27 @@
 package examine
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/num"
+	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 )
 
 // change is one thing that a walk-forward is traded with otherwise. The networks are those
 // of the walk-forward: nothing is trained again.
 type change struct {
-	kind   evidence.PerturbationKind
-	name   string
-	factor float64 // of the costs; 0 means 1
-	late   int     // bars by which every order is later
-	draw   int     // of the noise, from 1; 0 means none
+	kind    evidence.PerturbationKind
+	name    string
+	setting string             // see evidence.Perturbation
+	factor  float64            // of the costs; 0 means 1
+	late    int                // bars by which every order is later
+	draw    int                // of the noise, from 1; 0 means none
+	as      *strategy.Strategy // decides and leaves positions as this does; nil: as the finalist
 }
 
 // noise is the deviation of the factor by which the prices of a bar are multiplied, in
@@ -26,19 +30,28 @@ const noise = 0.1
 
 const draws = 3
 
-// changes lists what is changed; the first is nothing.
-func changes() []change {
+// changes lists what is changed of a strategy; the first is nothing.
+func changes(s *strategy.Strategy) []change {
+	const paid = "the costs that it paid"
 	list := []change{
 		{},
-		{kind: evidence.PerturbCosts, name: "costs x1.5", factor: 1.5},
-		{kind: evidence.PerturbCosts, name: "costs x2", factor: 2},
-		{kind: evidence.PerturbLate, name: "orders one bar late", late: 1},
+		{kind: evidence.PerturbCosts, name: "costs x1.5", setting: paid, factor: 1.5},
+		{kind: evidence.PerturbCosts, name: "costs x2", setting: paid, factor: 2},
+		{kind: evidence.PerturbLate, name: "orders one bar late", setting: "orders filled at the next open", late: 1},
 	}
 	for d := range draws {
-		list = append(list, change{kind: evidence.PerturbNoise, name: fmt.Sprintf("noise on prices, draw %d", d+1), draw: d + 1})
+		list = append(list, change{
+			kind: evidence.PerturbNoise, name: fmt.Sprintf("noise on prices, draw %d", d+1), setting: "prices without noise", draw: d + 1,
+		})
+	}
+	for _, n := range Decisions(s) {
+		list = append(list, change{kind: evidence.PerturbDecision, name: n.Name, setting: n.Setting, as: n.Strategy})
 	}
 	return list
 }
+
+// of is the strategy that decides.
+func (c change) of(s *strategy.Strategy) *strategy.Strategy { return cmp.Or(c.as, s) }
 
 func (c change) costs(cfg backtest.Config) backtest.Config {
 	if c.factor != 0 {

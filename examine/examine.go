@@ -37,9 +37,8 @@ const maxCPU = 12 * time.Hour
 type Finalist struct {
 	Strategy  *strategy.Strategy
 	Bars      []train.Series                         // research bars of each symbol; nothing of a holdout
-	Costs     func(symbol string) backtest.Overrides // that are paid; nil: the strategy's own
 	Related   []train.Series                         // research bars of symbols of the same kind
-	Paid      func(symbol string) backtest.Overrides // costs of the related symbols; nil: the strategy's own
+	Costs     func(symbol string) backtest.Overrides // that are paid; nil: the strategy's own
 	Seed      uint64                                 // of the research
 	Kernel    neural.Kernel
 	Rules     evidence.ExaminationRules
@@ -83,6 +82,7 @@ func orEmpty(r *Result) Result {
 type Examination struct {
 	in         Finalist
 	main       *study
+	changes    []change // of the walk-forward, without training again
 	neighbours []Neighbour
 	hold       [Groups][]float64 // returns of buy-and-hold in each group
 }
@@ -102,7 +102,7 @@ func New(in Finalist) (x *Examination, refused *Result, err error) {
 	}
 	x = &Examination{in: in, main: main}
 	if !in.ScoreOnly {
-		x.neighbours = Neighbours(in.Strategy)
+		x.changes, x.neighbours = changes(in.Strategy), Neighbours(in.Strategy)
 	}
 	if took := time.Duration(x.trainings()) * in.Strategy.Cost(main.m.Bars[0].Len()).CPU; took > maxCPU {
 		r := evidence.NotExamined(evidence.TooLong, fmt.Sprintf("its trainings would take about %v of one core; at most %v are allowed",

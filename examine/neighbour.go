@@ -12,6 +12,7 @@ import (
 // Neighbour is a strategy with one parameter on the next rung.
 type Neighbour struct {
 	Name     string // rsi_14.period 14 -> 16
+	Setting  string // rsi_14.period 14
 	Strategy *strategy.Strategy
 }
 
@@ -22,22 +23,40 @@ var ladder = []int{5, 8, 12, 16, 24, 36, 48, 64, 96}
 // mostNeighbours bounds how many changed strategies are trained.
 const mostNeighbours = 10
 
-// Neighbours are the strategies whose indicator windows are one rung longer or shorter, one
-// at a time. A change that the grammar refuses is left out.
+// Neighbours are the strategies of which one parameter that the networks read is one rung
+// lower or higher: a window of an indicator, or the thresholds of fuzzy sets. Windows and
+// thresholds take turns, so that the bound leaves some of both. A change that the grammar
+// refuses is left out.
 func Neighbours(s *strategy.Strategy) (list []Neighbour) {
+	windows, sets := windowNeighbours(s), fuzzyNeighbours(s)
+	for i := range max(len(windows), len(sets)) {
+		for _, of := range [][][]Neighbour{windows, sets} {
+			if i < len(of) && len(list)+len(of[i]) <= mostNeighbours {
+				list = append(list, of[i]...)
+			}
+		}
+	}
+	return list
+}
+
+// windowNeighbours are the neighbours of each window.
+func windowNeighbours(s *strategy.Strategy) (all [][]Neighbour) {
 	for i, x := range s.Indicators {
 		for j, set := range x.Settings {
 			if set.IsText || !window(x.Type, set.Name) {
 				continue
 			}
+			var two []Neighbour
 			for _, to := range rungs(int(set.Number)) {
-				if changed := with(s, i, j, to); changed != nil && len(list) < mostNeighbours {
-					list = append(list, Neighbour{fmt.Sprintf("%s.%s %v -> %d", x.ID, set.Name, set.Number, to), changed})
+				if changed := with(s, i, j, to); changed != nil {
+					at := fmt.Sprintf("%s.%s %v", x.ID, set.Name, set.Number)
+					two = append(two, Neighbour{fmt.Sprintf("%s -> %d", at, to), at, changed})
 				}
 			}
+			all = append(all, two)
 		}
 	}
-	return list
+	return all
 }
 
 // window says whether a parameter is a number of bars.
@@ -88,7 +107,12 @@ func with(s *strategy.Strategy, at, setting, to int) *strategy.Strategy {
 		return nil
 	}
 	c.Data.History = max(c.Data.History, c.WarmUp())
-	parsed, _, err := strategy.Parse(c.YAML(), s.Name)
+	return reread(&c)
+}
+
+// reread is a strategy as its text says it is; nil if the grammar refuses it.
+func reread(s *strategy.Strategy) *strategy.Strategy {
+	parsed, _, err := strategy.Parse(s.YAML(), s.Name)
 	if err != nil {
 		return nil
 	}

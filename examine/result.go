@@ -95,32 +95,36 @@ func (x *Examination) walked(r *Result, units []UnitResult) {
 	}
 	base, fewer := with(0), with(few)
 	r.WalkForward = &base
-	for i, c := range changes()[1:] {
-		path := with(i + 1)
-		r.Perturbed = append(r.Perturbed, perturbation(c.kind, c.name, path, base))
+	for i, c := range x.changes[1:] {
+		r.Perturbed = append(r.Perturbed, perturbation(c.kind, c.name, c.setting, with(i+1), base))
 	}
 	for i, u := range rest {
-		kind, name, perYear, against := evidence.PerturbParameter, "", x.main.perYear, fewer
 		if i < len(x.neighbours) {
-			name = x.neighbours[i].Name
-		} else {
-			kind, against = evidence.PerturbSymbol, base
-			name = x.in.Related[i-len(x.neighbours)].Symbol
-		}
-		if u.Undefined != "" {
-			r.Perturbed = append(r.Perturbed, evidence.Perturbation{Kind: kind, Name: name, Undefined: u.Undefined})
+			n := x.neighbours[i]
+			r.Perturbed = append(r.Perturbed, x.retrained(u, evidence.PerturbParameter, n.Name, n.Setting, fewer))
 			continue
 		}
-		returns, trades := joined(u.Parts)
-		s := evidence.EstimateSharpe(returns, perYear)
-		r.Perturbed = append(r.Perturbed, perturbation(kind, name, evidence.Path{Sharpe: s.Ratio(), Trades: trades}, against))
+		symbol := x.in.Related[i-len(x.neighbours)].Symbol
+		r.Perturbed = append(r.Perturbed, x.retrained(u, evidence.PerturbSymbol, symbol, "", base))
 	}
+}
+
+// retrained compares the walk-forward of a unit.
+func (x *Examination) retrained(u UnitResult, kind evidence.PerturbationKind, name, setting string,
+	against evidence.Path,
+) evidence.Perturbation {
+	if u.Undefined != "" {
+		return evidence.Perturbation{Kind: kind, Name: name, Setting: setting, Undefined: u.Undefined}
+	}
+	returns, trades := joined(u.Parts)
+	s := evidence.EstimateSharpe(returns, x.main.perYear)
+	return perturbation(kind, name, setting, evidence.Path{Sharpe: s.Ratio(), Trades: trades}, against)
 }
 
 // perturbation compares a changed walk-forward with the one that was not changed. One
 // without a trade has earned nothing: its Sharpe ratio stays undefined and does not count as positive.
-func perturbation(kind evidence.PerturbationKind, name string, path, against evidence.Path) evidence.Perturbation {
-	p := evidence.Perturbation{Kind: kind, Name: name, Sharpe: path.Sharpe, Trades: path.Trades}
+func perturbation(kind evidence.PerturbationKind, name, setting string, path, against evidence.Path) evidence.Perturbation {
+	p := evidence.Perturbation{Kind: kind, Name: name, Setting: setting, Sharpe: path.Sharpe, Trades: path.Trades}
 	if p.Sharpe != nil && against.Sharpe != nil && *against.Sharpe > 0 {
 		p.Kept = new(*p.Sharpe / *against.Sharpe)
 	}

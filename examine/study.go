@@ -148,11 +148,11 @@ func (e *ensemble) answers(m *train.Material, view *neural.Dataset, group int) (
 }
 
 // signals decides by the mean of the answers of some of the networks.
-func (st *study) signals(answers [][][]float32, from, to int) ([][]backtest.Signal, error) {
+func (st *study) signals(answers [][][]float32, from, to int, c change) ([][]backtest.Signal, error) {
 	all := make([][]backtest.Signal, len(answers))
 	for k := range answers {
 		var err error
-		if all[k], err = st.m.Decide(train.Average(answers[k][from:to])); err != nil {
+		if all[k], err = st.m.Decide(c.of(st.s), train.Average(answers[k][from:to])); err != nil {
 			return nil, err
 		}
 	}
@@ -175,7 +175,7 @@ func (st *study) trade(signals [][]backtest.Signal, group int, c change) (return
 		if st.costs != nil {
 			o = st.costs(b.Symbol)
 		}
-		cfg := c.costs(train.BacktestConfig(st.s, o)).Share(len(st.m.Bars))
+		cfg := c.costs(train.BacktestConfig(c.of(st.s), o)).Share(len(st.m.Bars))
 		part := b.Slice(from, to)
 		run, err := backtest.Backtest(part, c.delayed(signals[k]), cfg)
 		if err != nil {

@@ -27,7 +27,7 @@ func (x *Examination) split(ctx context.Context, u *UnitResult, split int) error
 			if x.in.ScoreOnly {
 				break
 			}
-			signals, err := x.main.signals(answers, i, i+1)
+			signals, err := x.main.signals(answers, i, i+1, change{})
 			if err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ func (x *Examination) split(ctx context.Context, u *UnitResult, split int) error
 
 // part trades the ensemble of the first networks on a group.
 func (st *study) part(answers [][][]float32, group, size int, c change) (GroupReturns, error) {
-	signals, err := st.signals(answers, 0, size)
+	signals, err := st.signals(answers, 0, size, c)
 	if err != nil {
 		return GroupReturns{}, err
 	}
@@ -74,7 +74,7 @@ func (x *Examination) fold(ctx context.Context, u *UnitResult, fold int) error {
 	}
 	p.Change = few
 	u.Parts = append(u.Parts, p)
-	for i, c := range changes() {
+	for i, c := range x.changes {
 		said := answers
 		if c.draw > 0 {
 			if said, err = x.shaken(e, g, c.draw); err != nil {
@@ -119,7 +119,7 @@ func (x *Examination) neighbour(ctx context.Context, u *UnitResult, n Neighbour)
 
 // related makes the walk-forward of the strategy on another symbol.
 func (x *Examination) related(ctx context.Context, u *UnitResult, d train.Series) error {
-	st, err := newStudy(on(x.in.Strategy, d.Symbol), []train.Series{d}, x.in.Paid, x.in.Kernel)
+	st, err := newStudy(on(x.in.Strategy, d.Symbol), []train.Series{d}, x.in.Costs, x.in.Kernel)
 	if err == nil {
 		err = st.checkWalk()
 	}

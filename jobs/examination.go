@@ -24,8 +24,21 @@ type ExaminationSpec struct {
 	KernelClass string `json:"kernel_class"` // which bits: see neural.Kernel
 	Bars        []Bars `json:"bars"`         // what the research saw
 
-	Costs map[string]backtest.Overrides `json:"costs,omitempty"` // that the backtest paid for each symbol
+	// Related are symbols of the same kind that the strategy is also trained and traded on.
+	// The examination is a trial on their markets.
+	Related     []RelatedSymbol `json:"related,omitempty"`
+	RelatedBars []Bars          `json:"related_bars,omitempty"` // their research parts, not beyond that of the finalist
+
+	Costs map[string]backtest.Overrides `json:"costs,omitempty"` // that the backtest paid for each symbol; of a related one its floor
 	Rules evidence.ExaminationRules     `json:"rules"`
+}
+
+// RelatedSymbol is a symbol of the kind of another.
+type RelatedSymbol struct {
+	Symbol      string  `json:"symbol"`
+	Market      string  `json:"market"`
+	Correlation float64 `json:"correlation"` // of the returns of the bars that both have
+	Shared      int     `json:"shared_bars"`
 }
 
 // Validate says what is wrong with the spec, apart from its strategy.
@@ -34,8 +47,15 @@ func (s ExaminationSpec) Validate() error {
 		require(s.Research.Valid(), "research_operation_id is not an operation"),
 		require(s.Strategy != "", "strategy_yaml is empty"),
 		require(s.Seed <= MaxSeed, "seed is %d; at most %d is allowed", s.Seed, uint64(MaxSeed)),
-		checkBars(s.Bars), s.Rules.Validate(),
+		checkBars(s.Bars), s.checkRelated(), s.Rules.Validate(),
 	)
+}
+
+func (s ExaminationSpec) checkRelated() error {
+	if len(s.RelatedBars) == 0 {
+		return require(len(s.Related) == 0, "it names %d related symbols without bars", len(s.Related))
+	}
+	return checkBars(s.RelatedBars)
 }
 
 // CostsOf are those of a symbol's account.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -109,6 +110,20 @@ func (l *Lab) RunEnds(id string) (run ktrdr.Run) {
 		return !run.EndedAt.IsZero()
 	})
 	return run
+}
+
+// Trials is how many trials the ledger counts on the market of a symbol.
+func (l *Lab) Trials(symbol string) int {
+	l.t.Helper()
+	status, out, err := call[[]jobs.LibrarySeries](l, http.MethodGet, "/api/v1/data", nil)
+	if err != nil || status != http.StatusOK {
+		l.t.Fatalf("data: %d %+v %v", status, out.Error, err)
+	}
+	i := slices.IndexFunc(out.Data, func(s jobs.LibrarySeries) bool { return s.Symbol == symbol })
+	if i < 0 {
+		l.t.Fatalf("there are no bars of %s", symbol)
+	}
+	return out.Data[i].Trials
 }
 
 // Claims lists the claims of the lab.

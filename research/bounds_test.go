@@ -442,10 +442,10 @@ func (noRuns) OpenRuns(context.Context) ([]ktrdr.OpenRun, error) { return nil, n
 
 func TestKeeper_WaitsWhileARunIsOpen(t *testing.T) {
 	d := lasting(func(d *diary) { d.run.OldestOpen = 0 })
-	if _, waits, err := NewRunController(d).Advance(t.Context(), time.Now()); err != nil || !waits {
+	if _, waits, err := NewRunController(d, nil).Advance(t.Context(), time.Now()); err != nil || !waits {
 		t.Errorf("a run is open: waits %v, %v", waits, err)
 	}
-	if _, waits, err := NewRunController(noRuns{d}).Advance(t.Context(), time.Now()); err != nil || waits {
+	if _, waits, err := NewRunController(noRuns{d}, nil).Advance(t.Context(), time.Now()); err != nil || waits {
 		t.Errorf("no run is open: waits %v, %v", waits, err)
 	}
 }
@@ -455,7 +455,7 @@ func TestKeeper_SettlesAfterAMinute(t *testing.T) {
 	now := time.Now()
 	for paused, settled := range map[time.Duration]bool{time.Minute - 1: false, time.Minute: true} {
 		d := lasting(func(d *diary) { d.run.Planned, d.run.NewestAdded, d.run.OldestOpen = 5, now.Add(-paused), 0 })
-		if _, _, err := NewRunController(d).Advance(t.Context(), now); err != nil || slices.Contains(d.did, "settle") != settled {
+		if _, _, err := NewRunController(d, nil).Advance(t.Context(), now); err != nil || slices.Contains(d.did, "settle") != settled {
 			t.Errorf("paused for %v: did %q, %v; want it settled: %v", paused, d.did, err, settled)
 		}
 	}
@@ -487,11 +487,11 @@ func TestKeeper_SaysWhatItDid(t *testing.T) {
 	}
 	const why = "all 8 researches of generation 2 failed or were cancelled"
 	givenUp := RunStep{Run: "run_a", Did: "given up", Generation: 2, Why: why}
-	did, _, err := NewRunController(lasting(over)).Advance(t.Context(), time.Now())
+	did, _, err := NewRunController(lasting(over), nil).Advance(t.Context(), time.Now())
 	if want := []RunStep{givenUp, {Run: "run_a", Did: "ended", Generation: 2}}; err != nil || !slices.Equal(did, want) {
 		t.Errorf("did %+v, %v; want %+v", did, err, want)
 	}
-	did, _, err = NewRunController(endless{lasting(over)}).Advance(t.Context(), time.Now())
+	did, _, err = NewRunController(endless{lasting(over)}, nil).Advance(t.Context(), time.Now())
 	if err == nil || !slices.Equal(did, []RunStep{givenUp}) {
 		t.Errorf("did %+v, %v; want it given up and not ended", did, err)
 	}

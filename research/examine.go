@@ -3,14 +3,17 @@ package research
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // mostExamined is how many finalists of a generation are examined: the best by score.
@@ -36,6 +39,10 @@ func (k *RunController) candidates(ctx context.Context, run string,
 	if err != nil {
 		return nil, told, false, err
 	}
+	pinned, err := k.pinned(ctx, run, len(best))
+	if err != nil {
+		return nil, told, false, err
+	}
 	var ops []ktrdr.NewOperation
 	var keys []ktrdr.IdempotencyKey
 	for i := range best {
@@ -48,10 +55,13 @@ func (k *RunController) candidates(ctx context.Context, run string,
 		case err != nil:
 			return nil, told, false, fmt.Errorf("confirmation of %s: %w", c.research.ID, err)
 		}
-		op, err := examinationOf(c.research)
-		if err != nil { // nothing but rows was read
-			told.refuse(ktrdr.Examined{Research: c.research.ID, State: string(evidence.Failed)}, err.Error())
+		op, err := k.examination(ctx, c.research, pinned)
+		if never := new(unexamined); errors.As(err, &never) {
+			told.refuse(ktrdr.Examined{Research: c.research.ID, State: string(evidence.Failed)}, never.Error())
 			continue
+		}
+		if err != nil {
+			return nil, told, false, fmt.Errorf("examination of %s: %w", c.research.ID, err)
 		}
 		list, ops = append(list, c), append(ops, op)
 		keys = append(keys, ktrdr.IdempotencyKey{
@@ -129,33 +139,82 @@ func bestOf(list []candidate) *candidate {
 	return best
 }
 
-// examinationOf makes the operation that examines a finalist.
-func examinationOf(finalist *ktrdr.Operation) (ktrdr.NewOperation, error) {
-	spec, result, state, s, err := readFinalist(finalist)
-	if err != nil {
-		return ktrdr.NewOperation{}, err
+// pinned are the specs of the newest examinations of a run, by research: those of the
+// generation that is being closed are among them.
+func (k *RunController) pinned(ctx context.Context, run string, finalists int) (map[ktrdr.OperationID]json.RawMessage, error) {
+	specs := map[ktrdr.OperationID]json.RawMessage{}
+	if finalists == 0 {
+		return specs, nil
 	}
-	x := jobs.ExaminationSpec{
+	page, err := k.store.List(ctx, ktrdr.OperationQuery{Run: run, Type: []ktrdr.Type{ktrdr.Examining}, Limit: 8 * mostExamined})
+	if err != nil {
+		return nil, err
+	}
+	for _, op := range page.Operations {
+		var of struct {
+			Research ktrdr.OperationID `json:"research_operation_id"`
+		}
+		if json.Unmarshal(op.Spec, &of) == nil {
+			specs[of.Research] = op.Spec
+		}
+	}
+	return specs, nil
+}
+
+// unexamined says why a finalist can never be examined: nothing but its rows was read.
+type unexamined struct{ error }
+
+// examination makes the operation that examines a finalist. One that exists keeps its
+// spec: the related symbols are those that there were when it was created.
+func (k *RunController) examination(ctx context.Context, finalist *ktrdr.Operation,
+	pinned map[ktrdr.OperationID]json.RawMessage,
+) (op ktrdr.NewOperation, err error) {
+	x, about, s, err := examinationOf(finalist)
+	if err != nil {
+		return op, &unexamined{err}
+	}
+	text, exists := pinned[finalist.ID]
+	var trial *ktrdr.NewTrial
+	if !exists {
+		if k.related != nil {
+			spec, err := ktrdr.ParseSpec[Spec](finalist.Spec)
+			if err != nil {
+				return op, &unexamined{err}
+			}
+			r, err := k.related(ctx, &spec, s)
+			if err != nil {
+				return op, err
+			}
+			x.Related, x.RelatedBars, trial = r.Symbols, r.Bars, r.Trial
+			maps.Copy(x.Costs, r.Costs)
+		}
+		if text, err = encode(x); err != nil {
+			return op, err
+		}
+	}
+	metadata, err := encode(about)
+	return ktrdr.NewOperation{
+		Type: ktrdr.Examining, Priority: finalist.Priority, Run: x.Run, Generation: x.Generation, Spec: text, Metadata: metadata,
+		Trace: finalist.Trace, Trial: trial,
+	}, err
+}
+
+// examinationOf is the examination of a finalist, without related symbols.
+func examinationOf(finalist *ktrdr.Operation) (x jobs.ExaminationSpec, listed about, s *strategy.Strategy, err error) {
+	spec, result, state, read, err := readFinalist(finalist)
+	if err != nil {
+		return x, listed, nil, err
+	}
+	x = jobs.ExaminationSpec{
 		Research: finalist.ID, ResultHash: result.ResultHash, Name: state.StrategyName, Strategy: state.Strategy, Run: spec.Run,
 		Generation: spec.Generation, Seed: spec.Seed, KernelClass: spec.KernelClass, Costs: map[string]backtest.Overrides{},
 		Rules: evidence.ExaminationRules{}.WithDefaults(),
 	}
-	if x.Bars, err = barsOf(spec.Bars, readBy(s.Strategy), s.Name); err != nil {
-		return ktrdr.NewOperation{}, err
+	if x.Bars, err = barsOf(spec.Bars, readBy(read.Strategy), read.Name); err != nil {
+		return x, listed, nil, err
 	}
 	for _, p := range result.Costs {
 		x.Costs[p.Symbol] = backtest.Overrides{Commission: &p.Commission, Slippage: &p.Slippage, Spread: &p.Spread}
 	}
-	text, err := encode(x)
-	if err != nil {
-		return ktrdr.NewOperation{}, err
-	}
-	metadata, err := encode(about{Brief: clip(spec.Brief, maxText), Strategy: x.Name, RunPosition: spec.RunPosition})
-	if err != nil {
-		return ktrdr.NewOperation{}, err
-	}
-	return ktrdr.NewOperation{
-		Type: ktrdr.Examining, Priority: finalist.Priority, Run: spec.Run, Generation: spec.Generation, Spec: text, Metadata: metadata,
-		Trace: finalist.Trace,
-	}, nil
+	return x, about{Brief: clip(spec.Brief, maxText), Strategy: x.Name, RunPosition: spec.RunPosition}, read.Strategy, nil
 }

@@ -100,6 +100,8 @@ func Standing(t *ktrdr.Trial) string {
 		return "finalist, examination failed"
 	case t.Rung == ktrdr.RungFinalist:
 		return "finalist, not opened"
+	case t.Type == ktrdr.Examining:
+		return "examination"
 	case t.Type != ktrdr.AgentResearch:
 		return "by hand"
 	}

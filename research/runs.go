@@ -39,10 +39,16 @@ type RunStore interface {
 // It remembers nothing. What is due it reads from the rows; every step is one
 // conditional transaction. So any number of backends may control the same runs,
 // and each step happens once, whatever dies between two of them.
-type RunController struct{ store RunStore }
+type RunController struct {
+	store   RunStore
+	related FindRelated
+}
 
-// NewRunController makes a RunController.
-func NewRunController(s RunStore) *RunController { return &RunController{s} }
+// NewRunController makes a RunController. related may be nil: no finalist is then traded
+// on related symbols.
+func NewRunController(s RunStore, related FindRelated) *RunController {
+	return &RunController{s, related}
+}
 
 // RunStep is one thing that a RunController did.
 type RunStep struct {

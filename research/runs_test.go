@@ -33,6 +33,9 @@ type diary struct {
 	holdout  time.Time // where the holdout of every market begins
 	fails    error
 
+	related FindRelated
+	trials  []*ktrdr.NewTrial // of the examinations
+
 	did       []string
 	confirmed *ktrdr.NewOperation
 	submitted []ktrdr.NewOperation
@@ -78,7 +81,10 @@ func (d *diary) GiveUpRun(_ context.Context, _, why string) (bool, error) {
 
 func (d *diary) EndRun(context.Context, string) (bool, error) { d.note("end"); return true, nil }
 
-func (d *diary) List(context.Context, ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
+func (d *diary) List(_ context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
+	if slices.Contains(q.Type, ktrdr.Examining) {
+		return ktrdr.OperationPage{Operations: d.exams}, nil
+	}
 	return ktrdr.OperationPage{Operations: []ktrdr.Operation{d.first}}, nil
 }
 
@@ -101,7 +107,7 @@ func (d *diary) examine(ops []ktrdr.NewOperation) (made []ktrdr.Operation) {
 		op := ktrdr.Operation{
 			ID: ktrdr.OperationID(fmt.Sprintf("op_examination_%d", i+1)), Type: n.Type, Spec: n.Spec, Status: ktrdr.Pending,
 		}
-		made = append(made, op)
+		made, d.trials = append(made, op), append(d.trials, n.Trial)
 		op.Status = ktrdr.Completed
 		x := evidence.Examination{State: cmp.Or(d.state, evidence.Robust), Summary: "Fragile: a reason."}
 		if i < len(d.scores) {
@@ -120,7 +126,7 @@ func (d *diary) examine(ops []ktrdr.NewOperation) (made []ktrdr.Operation) {
 // twice advances a run whose finalists are examined in between.
 func (d *diary) twice(t *testing.T) []RunStep {
 	t.Helper()
-	k := NewRunController(d)
+	k := NewRunController(d, d.related)
 	did, _, err := k.Advance(t.Context(), time.Now())
 	if err != nil || len(did) != 1 || did[0].Did != "examining" || d.confirmed != nil {
 		t.Fatalf("did %+v, %v; want it to examine", did, err)
@@ -188,7 +194,7 @@ func TestKeeper_DoesWhatIsDue(t *testing.T) {
 			spec := someSpec(t)
 			spec.Size, spec.RunPosition, spec.Until = 2, RunPosition{"run_a", 0, 0}, d.run.Until
 			d.first.Spec, _ = encode(spec)
-			if _, _, err := NewRunController(d).Advance(t.Context(), time.Now()); err != nil {
+			if _, _, err := NewRunController(d, nil).Advance(t.Context(), time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(d.did, c.want) {
@@ -246,7 +252,7 @@ func TestKeeper_DoesNotConfirmWhatNamesNoMarket(t *testing.T) {
 	spec, _ := spanned(t)
 	spec.Markets = nil // an earlier version created it
 	d := lasting(func(d *diary) { d.run.Until, d.finalist = time.Time{}, finalist(t, spec) })
-	if _, _, err := NewRunController(d).Advance(t.Context(), time.Now()); err != nil || d.confirmed != nil ||
+	if _, _, err := NewRunController(d, nil).Advance(t.Context(), time.Now()); err != nil || d.confirmed != nil ||
 		!slices.Equal(d.did, []string{"close 0", "end"}) {
 		t.Errorf("did %q with %+v, %v", d.did, d.confirmed, err)
 	}
@@ -258,7 +264,7 @@ func TestKeeper_ClosesWithoutALookWhatCannotBeConfirmed(t *testing.T) {
 		d.run.Until = time.Time{}
 		d.finalist = &ktrdr.Operation{ID: "op_agent_research_1", Spec: json.RawMessage(`{}`)}
 	})
-	did, _, err := NewRunController(d).Advance(t.Context(), time.Now())
+	did, _, err := NewRunController(d, nil).Advance(t.Context(), time.Now())
 	if err != nil || d.confirmed != nil || !slices.Equal(d.did, []string{"close 0", "end"}) ||
 		!strings.Contains(did[0].Why, "op_agent_research_1") {
 		t.Errorf("did %q, said %+v, %v", d.did, did, err)
@@ -280,7 +286,7 @@ func TestKeeper_ConfirmsOnlyOnBarsThatAreHoldoutNow(t *testing.T) {
 	} {
 		d := lasting(func(d *diary) { d.run.Until, d.finalist, d.holdout = time.Time{}, finalist(t, spec), c.now })
 		for range 2 { // it is examined in between
-			if _, _, err := NewRunController(d).Advance(t.Context(), time.Now()); err != nil {
+			if _, _, err := NewRunController(d, nil).Advance(t.Context(), time.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -300,7 +306,7 @@ func TestKeeper_ConfirmsOnlyOnBarsThatAreHoldoutNow(t *testing.T) {
 func TestKeeper_TriesAgainWhenTheStoreIsAway(t *testing.T) {
 	d := lasting(func(*diary) {})
 	d.fails = errors.New("the store is away")
-	if _, waits, err := NewRunController(d).Advance(t.Context(), time.Now()); err == nil || !waits {
+	if _, waits, err := NewRunController(d, nil).Advance(t.Context(), time.Now()); err == nil || !waits {
 		t.Errorf("waits %v, %v, want it to be tried again", waits, err)
 	}
 }

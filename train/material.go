@@ -304,10 +304,10 @@ func Average(answers [][]float32) []float32 {
 	return mean
 }
 
-// Decide makes signals of answers, as the strategy says.
-func (m *Material) Decide(answers []float32) ([]backtest.Signal, error) {
+// Decide makes signals of answers, as a strategy with the labels of this one says.
+func (m *Material) Decide(by *strategy.Strategy, answers []float32) ([]backtest.Signal, error) {
 	s := Signals{Answers: answers, Outputs: max(len(m.strategy.Training.Labels.Classes()), 1)}
-	err := s.decide(m.strategy)
+	err := s.decide(by)
 	return s.Signal, err
 }
 

@@ -45,16 +45,11 @@ func search(t *testing.T, w factory.World, s factory.Settings) factory.SearchOut
 // Two generations, then two symbols, then two timeframes: the researches and looks
 // have the strategies and the hashes of those that the program makes.
 func TestSearch_IsThatOfTheProgramBitForBit(t *testing.T) {
-	l := labtest.New(t, labtest.SQLite, labtest.Calm)
-	l.ServeWith(2, "KTRDR_COSTS=*=0.1/0/0")
 	one, euro, pound := synth("SYNTH", 5000, 1, 0.6), synth("EURUSD", 3000, 2, 0.3), synth("GBPUSD", 3000, 3, 0.3)
 	hours := synth("AUDUSD", 3000, 4, 0.3)
 	long, err := market.Resample(hours, market.H4)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, b := range []*market.Bars{one, euro, pound, hours, long} {
-		l.Import(b)
 	}
 	looks := 0
 	for _, c := range []struct {
@@ -68,6 +63,12 @@ func TestSearch_IsThatOfTheProgramBitForBit(t *testing.T) {
 			[]*market.Bars{hours, long},
 		},
 	} {
+		// Each has a lab of its own: the examination of a finalist is a trial on the markets of related symbols.
+		l := labtest.New(t, labtest.SQLite, labtest.Calm)
+		l.ServeWith(2, "KTRDR_COSTS=*=0.1/0/0")
+		for _, b := range c.series {
+			l.Import(b)
+		}
 		c.request.Seed, c.request.Force, c.request.Fresh = new(uint64(7)), true, true
 		run := l.Research(c.request, c.request.Symbols[0]).Run
 		l.RunEnds(run)

@@ -47,12 +47,16 @@ type RunPlace struct{ Generation, Index int }
 // No id, no time.
 type PlaceResult struct{ Strategy, Status, Ledger, Result string }
 
-// Ledger reads the full ledger of a run, by place. Two notes of one kind in one
-// place are an error: something was done twice.
+// Ledger reads what the ledger has of the researches of a run, by place. Two notes of
+// one kind in one place are an error: something was done twice. The trials of
+// examinations on related symbols have no place.
 func (l *Lab) Ledger(run string) map[RunPlace]PlaceResult {
 	l.t.Helper()
 	entries := map[RunPlace]PlaceResult{}
 	for _, trial := range memory(l, "trials", run, func(m research.MemoryPage) []ktrdr.Trial { return m.Trials }) {
+		if trial.Type != ktrdr.AgentResearch {
+			continue
+		}
 		at := RunPlace{trial.Generation, trial.Index}
 		if _, twice := entries[at]; twice {
 			l.t.Errorf("%s has two trials in generation %d, place %d", run, at.Generation, at.Index)

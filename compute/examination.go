@@ -68,6 +68,7 @@ func (r examinationRunner) Run(ctx context.Context, t *worker.Task) (json.RawMes
 	}
 	x, refused, err := examine.New(examine.Finalist{
 		Strategy: parsed, Bars: data, Related: related, Costs: spec.CostsOf, Seed: spec.Seed, Kernel: kernel, Rules: spec.Rules,
+		ScoreOnly: spec.ScoreOnly,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("strategy %s: %w", spec.Name, err)
@@ -186,7 +187,11 @@ func readExamination(text json.RawMessage) (spec jobs.ExaminationSpec, parsed *s
 
 func examinationFingerprint(s jobs.ExaminationSpec, parsed *strategy.Strategy) map[string]string {
 	var settings bytes.Buffer
-	_ = json.NewEncoder(&settings).Encode([]any{s.Costs, s.Rules.WithDefaults()}) // numbers only, sorted by symbol
+	all := []any{s.Costs, s.Rules.WithDefaults()}
+	if s.ScoreOnly {
+		all = append(all, "score only")
+	}
+	_ = json.NewEncoder(&settings).Encode(all) // numbers and a word, sorted by symbol
 	return map[string]string{
 		"strategy": ktrdr.Hash(parsed.Hash()).String(),
 		"data":     dataHash(slices.Concat(s.Bars, s.RelatedBars)),

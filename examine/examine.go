@@ -100,10 +100,7 @@ func New(in Finalist) (x *Examination, refused *Result, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	x = &Examination{in: in, main: main}
-	if !in.ScoreOnly {
-		x.changes, x.neighbours = changes(in.Strategy), Neighbours(in.Strategy)
-	}
+	x = &Examination{in: in, main: main, changes: changes(in.Strategy), neighbours: Neighbours(in.Strategy)}
 	if took := time.Duration(x.trainings()) * in.Strategy.Cost(main.m.Bars[0].Len()).CPU; took > maxCPU {
 		r := evidence.NotExamined(evidence.TooLong, fmt.Sprintf("its trainings would take about %v of one core; at most %v are allowed",
 			took.Round(time.Minute), maxCPU))
@@ -125,12 +122,10 @@ func fewBars(err error) string {
 	return ""
 }
 
+// trainings is what the limit counts. It is the same with a score alone and with any related
+// symbols, so that a strategy that is examined on its market is examined on each copy of it.
 func (x *Examination) trainings() int {
-	n := Splits * Ensemble
-	if !x.in.ScoreOnly {
-		n += Folds * (Ensemble*(1+len(x.in.Related)) + retrained*len(x.neighbours))
-	}
-	return n
+	return Splits*Ensemble + Folds*(Ensemble+retrained*len(x.neighbours))
 }
 
 // Units is how many units there are.

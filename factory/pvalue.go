@@ -1,6 +1,7 @@
 package factory
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/ktrdr/ktrdr/evidence"
@@ -9,11 +10,22 @@ import (
 )
 
 // StatisticName names what is compared: see SearchOutcome.Statistic.
-const StatisticName = "screened score"
+const StatisticName = "examined score"
 
 // Statistic is the value of a search that real bars and copies are compared by: the
-// highest score of all its researches on the test part. Nil: no research was judged.
-func (o *SearchOutcome) Statistic() *float64 { return o.Score() }
+// highest score of the examinations. A finalist that could not be examined counts with its
+// score on the test part. Nil: there is no finalist.
+func (o *SearchOutcome) Statistic() (best *float64) {
+	for _, g := range o.Generations {
+		for _, x := range g.Examined {
+			score := cmp.Or(x.Score, o.Researches[x.Research].Score)
+			if best == nil || *score > *best {
+				best = score
+			}
+		}
+	}
+	return best
+}
 
 // Test is a factory test of a run, as far as it is done.
 type Test struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/worker"
 )
@@ -36,10 +37,17 @@ func (r *Research) Sharpe() *float64 {
 
 // Generation is how one generation of a search ended.
 type Generation struct {
-	Best     []int                  // at most two researches with the highest scores, as indices of SearchOutcome.Researches
-	Finalist int                    // the research that got the look; -1: none
+	Examined []Examined             // at most two finalists: those with the highest scores on the test part
+	Finalist int                    // the research that gets the look; -1: none
 	Look     *evidence.Confirmation // nil: no finalist, or a world without a holdout
 	LookHash ktrdr.Hash             // as the ledger of a backend would have it
+}
+
+// Examined is a finalist that was examined for its score alone: what can only refuse a look
+// is left out.
+type Examined struct {
+	Research int      // an index of SearchOutcome.Researches
+	Score    *float64 // of the examination; nil: it has too few bars or would take too long
 }
 
 // SearchOutcome is how a search ended.
@@ -126,6 +134,7 @@ func SearchAs(ctx context.Context, w World, spec research.Spec, s Settings) (Sea
 		ktrdr.Training:        compute.TrainingRunner(kernel(s)),
 		ktrdr.Backtesting:     compute.BacktestRunner(kernel(s)),
 		ktrdr.AgentAssessment: agent.AssessmentRunner(agent.ModelAccess{}),
+		ktrdr.Examining:       compute.ExaminationRunner(kernel(s)),
 		ktrdr.AgentConfirm:    agent.ConfirmationRunner(),
 	}
 	var out SearchOutcome
@@ -151,9 +160,10 @@ type lab struct {
 	runners map[ktrdr.Type]worker.Runner
 }
 
-// generation searches the researches from one index to another, and makes the look.
+// generation searches the researches from one index to another, examines the best two
+// finalists, and makes the look.
 func (l *lab) generation(ctx context.Context, from, to int, out *SearchOutcome) error {
-	var best *finished // finalist
+	var finalists []*finished
 	var learnt []ktrdr.Note
 	g := Generation{Finalist: -1}
 	for i := from; i < to; i++ {
@@ -167,18 +177,32 @@ func (l *lab) generation(ctx context.Context, from, to int, out *SearchOutcome) 
 			return err
 		}
 		out.Researches = append(out.Researches, r)
-		if r.Score != nil {
-			g.Best = append(g.Best, i)
-		}
-		if r.Rung == ktrdr.RungFinalist && (best == nil || *r.Score > *best.op.Score) {
-			best, g.Finalist = end, i
+		if r.Rung == ktrdr.RungFinalist {
+			finalists = append(finalists, end)
 		}
 	}
 	l.notes = append(l.notes, learnt...)
-	slices.SortStableFunc(g.Best, func(a, b int) int { return cmp.Compare(*out.Researches[b].Score, *out.Researches[a].Score) })
-	g.Best = g.Best[:min(len(g.Best), 2)]
-	if best != nil && l.holdout {
-		c, err := l.look(ctx, best)
+	slices.SortStableFunc(finalists, func(a, b *finished) int { return cmp.Compare(*b.op.Score, *a.op.Score) })
+	finalists = finalists[:min(len(finalists), research.MostExamined)]
+	var scores []*float64
+	var may []*finished // get the look
+	for _, f := range finalists {
+		score, err := l.examine(ctx, f)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			continue // an examination that failed refuses the look
+		}
+		scores, may = append(scores, score), append(may, f)
+		g.Examined = append(g.Examined, Examined{f.index, score})
+	}
+	best := research.BestExamined(scores)
+	if best >= 0 {
+		g.Finalist = may[best].index
+	}
+	if best >= 0 && l.holdout {
+		c, err := l.look(ctx, may[best])
 		if err != nil {
 			return err
 		}
@@ -190,6 +214,7 @@ func (l *lab) generation(ctx context.Context, from, to int, out *SearchOutcome) 
 
 // finished is the row of a research that ended, with what it made.
 type finished struct {
+	index int
 	op    ktrdr.Operation
 	spec  research.Spec
 	files files // its own
@@ -214,7 +239,7 @@ const mostSteps = 16
 
 // research moves the i-th research to its end.
 func (l *lab) research(ctx context.Context, i int) (*finished, error) {
-	f := &finished{spec: l.spec.At(i), files: files{}}
+	f := &finished{index: i, spec: l.spec.At(i), files: files{}}
 	text, err := json.Marshal(f.spec)
 	if err != nil {
 		return nil, err
@@ -276,6 +301,25 @@ func (l *lab) run(ctx context.Context, f *finished, n ktrdr.NewOperation) ktrdr.
 
 func (l *lab) replay(ctx context.Context, f *finished, t ktrdr.Task) (json.RawMessage, []worker.File, error) {
 	return worker.Replay(ctx, l.runners[t.Type], t, opener(f.files, l.files))
+}
+
+// examine examines a finalist for its score alone.
+func (l *lab) examine(ctx context.Context, f *finished) (*float64, error) {
+	n, err := research.ScoreExamination(&f.op)
+	if err != nil {
+		return nil, fmt.Errorf("examination of %s: %w", f.spec.Key(), err)
+	}
+	result, _, err := l.replay(ctx, f, ktrdr.Task{
+		Operation: "op_examination_20000101_000000_00000000", Type: ktrdr.Examining, Epoch: 1, Attempts: 1, Spec: n.Spec,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("examination of %s: %w", f.spec.Key(), err)
+	}
+	var x jobs.ExaminationResult
+	if err := json.Unmarshal(result, &x); err != nil {
+		return nil, fmt.Errorf("examination of %s: %w", f.spec.Key(), err)
+	}
+	return x.Examination.Score, nil
 }
 
 // look confirms a finalist as the next look at its market.

@@ -31,6 +31,9 @@ type ExaminationSpec struct {
 
 	Costs map[string]backtest.Overrides `json:"costs,omitempty"` // that the backtest paid for each symbol; of a related one its floor
 	Rules evidence.ExaminationRules     `json:"rules"`
+
+	// ScoreOnly leaves out what can only refuse a look: the walk-forward and its changes.
+	ScoreOnly bool `json:"score_only,omitempty"`
 }
 
 // RelatedSymbol is a symbol of the kind of another.

@@ -16,8 +16,8 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// mostExamined is how many finalists of a generation are examined: the best by score.
-const mostExamined = 2
+// MostExamined is how many finalists of a generation are examined: the best by score.
+const MostExamined = 2
 
 // candidate is a finalist that may get the look of its generation.
 //
@@ -35,7 +35,7 @@ type candidate struct {
 func (k *RunController) candidates(ctx context.Context, run string,
 	generation int,
 ) (list []candidate, told examined, open bool, err error) {
-	best, err := k.store.Finalists(ctx, run, generation, mostExamined)
+	best, err := k.store.Finalists(ctx, run, generation, MostExamined)
 	if err != nil {
 		return nil, told, false, err
 	}
@@ -124,16 +124,29 @@ func (e *examined) judge(c *candidate, op *ktrdr.Operation) bool {
 	return true
 }
 
-// bestOf is the candidate that gets the look: the highest score of the examination. Where
-// one was not examined, the order of the scores on the test part decides.
+// bestOf is the candidate that gets the look; nil: there is none.
 func bestOf(list []candidate) *candidate {
-	if len(list) == 0 {
-		return nil
+	scores := make([]*float64, len(list))
+	for i := range list {
+		scores[i] = list[i].score
 	}
-	best := &list[0]
-	for i := range list[1:] {
-		if c := &list[i+1]; c.score != nil && best.score != nil && *c.score > *best.score {
-			best = c
+	if best := BestExamined(scores); best >= 0 {
+		return &list[best]
+	}
+	return nil
+}
+
+// BestExamined chooses, by the scores of their examinations, the finalist that gets the look:
+// the highest. Where one was not examined, the order of the scores on the test part decides,
+// which is the order of the list. -1: the list is empty.
+func BestExamined(scores []*float64) int {
+	if len(scores) == 0 {
+		return -1
+	}
+	best := 0
+	for i, s := range scores {
+		if b := scores[best]; s != nil && b != nil && *s > *b {
+			best = i
 		}
 	}
 	return best
@@ -146,7 +159,7 @@ func (k *RunController) pinned(ctx context.Context, run string, finalists int) (
 	if finalists == 0 {
 		return specs, nil
 	}
-	page, err := k.store.List(ctx, ktrdr.OperationQuery{Run: run, Type: []ktrdr.Type{ktrdr.Examining}, Limit: 8 * mostExamined})
+	page, err := k.store.List(ctx, ktrdr.OperationQuery{Run: run, Type: []ktrdr.Type{ktrdr.Examining}, Limit: 8 * MostExamined})
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +210,18 @@ func (k *RunController) examination(ctx context.Context, finalist *ktrdr.Operati
 		Type: ktrdr.Examining, Priority: finalist.Priority, Run: x.Run, Generation: x.Generation, Spec: text, Metadata: metadata,
 		Trace: finalist.Trace, Trial: trial,
 	}, err
+}
+
+// ScoreExamination is the operation that examines a finalist for its score alone, without
+// the steps that can only refuse a look. See BestExamined.
+func ScoreExamination(finalist *ktrdr.Operation) (ktrdr.NewOperation, error) {
+	x, _, _, err := examinationOf(finalist)
+	if err != nil {
+		return ktrdr.NewOperation{}, err
+	}
+	x.ScoreOnly = true
+	text, err := encode(x)
+	return ktrdr.NewOperation{Type: ktrdr.Examining, Spec: text}, err
 }
 
 // examinationOf is the examination of a finalist, without related symbols.

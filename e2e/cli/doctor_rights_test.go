@@ -2,8 +2,8 @@ package cli
 
 import (
 	"errors"
-	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -28,22 +28,12 @@ func (l *lab) asStranger(args ...string) string {
 	}
 	l.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	program := filepath.Join(dir, "ktrdr")
-	from, err := os.Open(labtest.Binary(l.t))
-	if err != nil {
-		l.t.Fatal(err)
+	// cp copies it: a file that this process has open for writing is also open in a child that a
+	// parallel test starts at that moment, and such a program cannot be run ("text file busy").
+	if out, err := exec.CommandContext(l.t.Context(), "cp", labtest.Binary(l.t), program).CombinedOutput(); err != nil {
+		l.t.Fatalf("cp: %v: %s", err, out)
 	}
-	defer from.Close()
-	to, err := os.OpenFile(program, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err == nil {
-		_, err = io.Copy(to, from)
-	}
-	if err == nil {
-		err = to.Close()
-	}
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // another user runs what is in it
 		l.t.Fatal(err)
 	}
 	c := l.call(args...)

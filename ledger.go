@@ -248,4 +248,5 @@ type LedgerEntry struct {
 	Look    *LookResult
 	Claim   *NewClaim     // of a look that succeeded
 	Advance *ClaimAdvance // of a step that followed a claim
+	Tested  *RunTested    // of the test of a run
 }

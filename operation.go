@@ -47,6 +47,8 @@ type Type string
 const (
 	Calibration     Type = "calibration"
 	CalibrationPart Type = "calibration_part"
+	FactoryTest     Type = "factory_test"
+	FactoryPart     Type = "factory_part"
 	AgentResearch   Type = "agent_research"
 	AgentDesign     Type = "agent_design"
 	AgentAssessment Type = "agent_assessment"

@@ -52,8 +52,36 @@ type Run struct {
 	Closed      int `json:"closed"`      // that are closed
 	RunCounts
 
+	// Test is the test of the whole run on permuted copies of its bars.
+	Test RunTest `json:"factory_test,omitzero"`
+
 	// Heads are the heads of its markets' ledgers when the run last added a link.
 	Heads []ChainHead `json:"ledger_heads,omitempty"`
+}
+
+// RunTest is the test of a whole run on permuted copies of its bars. A run is tested
+// once: its number is taken before the first copy is searched.
+type RunTest struct {
+	ReservedAt time.Time `json:"reserved_at,omitzero"` // when the number was taken; zero: the run is not tested
+	Before     int       `json:"tests_before"`         // tests of runs on the same market before it; of several markets the most
+	RunTestResult
+	EndedAt time.Time `json:"ended_at,omitzero"`
+}
+
+// RunTestResult is what the test of a run came to.
+type RunTestResult struct {
+	Operation OperationID `json:"operation_id,omitempty"`
+	P         *float64    `json:"p"`
+	Threshold float64     `json:"threshold,omitempty"` // p must be at most this
+	Copies    int         `json:"copies,omitempty"`    // that were searched
+	Best      OperationID `json:"best,omitempty"`      // the research whose score was compared; empty: the run has no finalist
+	Passed    bool        `json:"passed"`              // p is at most the threshold, and the score is above 0
+}
+
+// RunTested is what the test of a run that it names came to.
+type RunTested struct {
+	Run string
+	RunTestResult
 }
 
 // The rungs that the store counts.

@@ -124,7 +124,7 @@ func (e *examined) judge(c *candidate, op *ktrdr.Operation) bool {
 	return true
 }
 
-// bestOf is the candidate that gets the look; nil: there is none.
+// bestOf is the candidate that gets the look; nil: there are no candidates.
 func bestOf(list []candidate) *candidate {
 	scores := make([]*float64, len(list))
 	for i := range list {

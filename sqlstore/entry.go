@@ -255,6 +255,9 @@ func (s *Store) keep(ctx context.Context, t *tx, op operationRow) error {
 		c.Operation = op.ID
 		addClaim(ctx, t, c)
 	}
+	if e.Tested != nil {
+		endTest(ctx, t, op.ID, *e.Tested)
+	}
 	if e.Advance != nil {
 		if err := advanceClaim(ctx, t, op.ID, *e.Advance); err != nil {
 			return fmt.Errorf("claim %s: %w", e.Advance.Claim, err)

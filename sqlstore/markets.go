@@ -266,14 +266,15 @@ var mergeMarkets = []query{
 		tried_at = CASE WHEN (SELECT tried_at FROM markets WHERE id = $1) > tried_at
 			THEN (SELECT tried_at FROM markets WHERE id = $1) ELSE tried_at END,
 		trials = trials + (SELECT trials FROM markets WHERE id = $1),
-		looks = looks + (SELECT looks FROM markets WHERE id = $1), looks_past = 0 WHERE id = $2`,
+		looks = looks + (SELECT looks FROM markets WHERE id = $1), looks_past = 0,
+		tests = tests + (SELECT tests FROM markets WHERE id = $1) WHERE id = $2`,
 	`UPDATE look_markets SET market_id = $2, number = number + (SELECT looks FROM markets WHERE id = $2)
 		- (SELECT looks FROM markets WHERE id = $1) WHERE market_id = $1`,
 	`UPDATE trials SET market_id = $2, key = CASE
 		WHEN EXISTS (SELECT 1 FROM trials AS other WHERE other.market_id = $2 AND other.key = trials.key)
 			THEN key || ' of ' || $1 ELSE key END WHERE market_id = $1`,
 	`UPDATE market_series SET market_id = $2 WHERE market_id = $1`,
-	`UPDATE markets SET merged_into = $2, trials = 0, looks = 0 WHERE id = $1 OR merged_into = $1`,
+	`UPDATE markets SET merged_into = $2, trials = 0, looks = 0, tests = 0 WHERE id = $1 OR merged_into = $1`,
 }
 
 // FixHoldout implements ktrdr.Markets.

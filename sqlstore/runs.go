@@ -14,7 +14,8 @@ import (
 // runColumns is what scanRun reads, in its order.
 const runColumns = `id, goal, request, created_at, COALESCE(until, 0), generation_size, planned, made_up,
 	state, COALESCE(cancelled_at, 0), cancelled_by, cancel_reason, given_up, COALESCE(ended_at, 0), COALESCE(told_at, 0),
-	generations, closed, created, open, completed, rejected, failed, cancelled, finalists, looks, claims, heads`
+	generations, closed, created, open, completed, rejected, failed, cancelled, finalists, looks, claims, heads,
+	COALESCE(test_reserved_at, 0), test_before, test_id, test_p, test_threshold, test_copies, test_best, test_passed, COALESCE(tested_at, 0)`
 
 const (
 	selectRun query = `SELECT ` + runColumns + ` FROM runs WHERE id = $1`
@@ -60,6 +61,8 @@ func runFields(r *ktrdr.Run) []any {
 		&r.State, (*moment)(&r.CancelledAt), &r.CancelledBy, &r.CancelReason, &r.GivenUp, (*moment)(&r.EndedAt), (*moment)(&r.ToldAt),
 		&r.Generations, &r.Closed, &r.Created, &r.Open, &r.Completed, &r.Rejected, &r.Failed, &r.Cancelled, &r.Finalists, &r.Looks, &r.Claims,
 		fromJSON(&r.Heads),
+		(*moment)(&r.Test.ReservedAt), &r.Test.Before, &r.Test.Operation, &r.Test.P, &r.Test.Threshold, &r.Test.Copies, &r.Test.Best,
+		(*boolean)(&r.Test.Passed), (*moment)(&r.Test.EndedAt),
 	}
 }
 

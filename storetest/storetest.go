@@ -39,7 +39,7 @@ func Run(t *testing.T, open func(t *testing.T, types ktrdr.Types) ktrdr.Store, c
 		starts, lives, sweeps, asks, orphans, trees, adoptions, queues, queuesAtOnce, longQueues, notes, noteQueries, logs,
 		waits, calls, callEnds, callsAtOnce, breakers, probes,
 		checkpoints, skips, retention, compactions, settings, sessions, workers, counts, badInput,
-		runs, runCancels, runCancelsAtOnce, generations, runEnds, trials, trialQueries, trialPoints, looks, lookQueries, livingClaims,
+		runs, runCancels, runCancelsAtOnce, generations, runEnds, trials, trialQueries, trialPoints, looks, lookQueries, livingClaims, runTests,
 		markets, marketMerges, comparisons, ledgerAtOnce, chains,
 		fleet, orders, libraryBars, libraryDocuments,
 		aloneInIt,

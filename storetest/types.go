@@ -36,11 +36,12 @@ func keptOf(op ktrdr.Operation) (e ktrdr.LedgerEntry) {
 		Advance *ktrdr.ClaimAdvance `json:"advance"`
 		State   json.RawMessage     `json:"state"`
 		Seen    ktrdr.Hash          `json:"seen"`
+		Tested  *ktrdr.RunTested    `json:"tested"`
 	}
 	if json.Unmarshal(op.Result, &said) != nil {
 		return e
 	}
-	e.Trial, e.Look, e.Claim, e.Advance = said.Trial, said.Look, said.Claim, said.Advance
+	e.Trial, e.Look, e.Claim, e.Advance, e.Tested = said.Trial, said.Look, said.Claim, said.Advance, said.Tested
 	if e.Advance != nil {
 		e.Advance.State, e.Advance.Seen = said.State, said.Seen
 	}

@@ -120,6 +120,9 @@ var (
 	Run       = get[ByKey, ktrdr.Run]("/runs/{id}", "One run with its request; the id may be shortened as long as it names one run")
 	CancelRun = del[CancelRunRequest, ktrdr.Run]("/runs/{id}",
 		"Cancel a run: nothing of it starts afterwards, and its open operations are cancelled in batches")
+	TestRun = post[research.RunTestRequest, Started]("/runs/{id}/test",
+		"Test a whole run on permuted copies of its bars, once: a durable operation. Again it answers with the same operation",
+		answers(http.StatusAccepted), waits(5*time.Minute))
 	RunEvents = get[ByKey, Raw]("/runs/{id}/events",
 		"The run now and again whenever it has changed, until it has ended, as a stream or, with Accept: application/json, once", stream)
 	LivingClaims = get[None, research.ClaimsList]("/claims",

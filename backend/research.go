@@ -39,6 +39,7 @@ func (b *Backend) researchDesk() (_ httpapi.Research, err error) {
 		b.research, views, report.NewReporter(b.engine, b.store),
 		agent.Conversations{Researches: views, Operations: b.engine, Journal: b.store},
 		bundle.Exporter{Lab: b.engine, Blobs: b.blobs},
+		research.Tester{Store: b.engine},
 	}, err
 }
 
@@ -49,6 +50,7 @@ type researches struct {
 	report.Reporter
 	agent.Conversations
 	bundle.Exporter
+	research.Tester
 }
 
 // runLook is how often runs are looked at, at most.

@@ -52,6 +52,7 @@ func typeRunners() map[ktrdr.Type]builders {
 			inChild:  func(*Backend) worker.Runner { return agent.ClaimStepRunner() },
 		},
 		ktrdr.CalibrationPart: anywhere(func(b *Backend) worker.Runner { return factory.CalibrationRunner(b.kernel) }),
+		ktrdr.FactoryPart:     anywhere(func(b *Backend) worker.Runner { return factory.PartRunner(b.kernel) }),
 	}
 }
 

@@ -127,6 +127,14 @@ func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 				lab.Calibrate(research.CalibrationRequest{Symbol: "EURUSD", Timeframe: "1h", Worlds: 1, Researches: 1})
 			}
 		}},
+		ktrdr.FactoryPart: {"memory:copying:", func(_ *testing.T, lab *labtest.Lab) func() {
+			plant(lab)
+			return func() {
+				run := lab.Research(oneLook, "tested").Run
+				lab.RunEnds(run)
+				lab.TestRun(run)
+			}
+		}},
 		ktrdr.Training: {"memory:training:", func(_ *testing.T, lab *labtest.Lab) func() {
 			lab.Market("EURUSD", 4000, 7)
 			return func() { lab.Train(jobs.TrainingRequest{StrategyName: "rsi_mean_reversion"}) }

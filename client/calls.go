@@ -101,6 +101,11 @@ func (c *Client) StartCalibration(ctx context.Context, r research.CalibrationReq
 	return create(ctx, c, api.StartCalibration, r, key)
 }
 
+// TestRun starts the test of a run on permuted copies of its bars.
+func (c *Client) TestRun(ctx context.Context, r research.RunTestRequest) (api.Started, error) {
+	return Call(ctx, c, api.TestRun, r)
+}
+
 // Calibrations lists the calibrations of a market or symbol, newest first; "" means all.
 func (c *Client) Calibrations(ctx context.Context, market string) ([]research.CalibrationRow, error) {
 	return Call(ctx, c, api.Calibrations, api.CalibrationsRequest{Market: market})

@@ -114,7 +114,7 @@ func searchWorld(ctx context.Context, series []*market.Bars, c research.Calibrat
 	s Settings,
 ) (research.SearchedWorld, error) {
 	found := research.SearchedWorld{World: world, Strength: c.Strength(world)}
-	bars, err := Copy(series, Flips, c.WorldSeed(world))
+	bars, err := Copy(series, research.Flips, c.WorldSeed(world))
 	if err != nil {
 		return found, err
 	}

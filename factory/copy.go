@@ -7,45 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/num"
+	"github.com/ktrdr/ktrdr/research"
 )
-
-// Null says how a permuted copy is made.
-//
-//	Flips   each bar goes up or down by a fair coin: its move from the last close is
-//	        mirrored, with high and low exchanged. Size, time and volume of every
-//	        move stay. Lost: direction, drift, skew, and that falls raise volatility.
-//	Blocks  weeks change places with weeks that have bars at the same hours; series of
-//	        days and longer: runs of 20 bars. All stays that happens within a week,
-//	        so an edge that is shorter than a week stays too. Lost: what goes from
-//	        one week into another.
-//	Both    blocks, then flips.
-type Null string
-
-// The nulls.
-const (
-	Flips  Null = "flips"
-	Blocks Null = "blocks"
-	Both   Null = "both"
-)
-
-// Nulls lists them. The first is the usual one.
-var Nulls = []Null{Flips, Blocks, Both}
-
-// Validate refuses what is no null.
-func (n Null) Validate() error {
-	if !slices.Contains(Nulls, n) {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "there is no null %.40q: use flips, blocks or both", string(n))
-	}
-	return nil
-}
 
 // Copy makes a permuted copy of the series of one world: the same seed, the same copy.
 // Symbols are flipped and moved together, so that they move together as before. The
 // shortest series of a symbol is permuted; its longer ones are made of it.
-func Copy(series []*market.Bars, null Null, seed uint64) ([]*market.Bars, error) {
+func Copy(series []*market.Bars, null research.Null, seed uint64) ([]*market.Bars, error) {
 	if err := null.Validate(); err != nil {
 		return nil, err
 	}
@@ -68,7 +38,7 @@ func Copy(series []*market.Bars, null Null, seed uint64) ([]*market.Bars, error)
 		shortest = append(shortest, base[s])
 	}
 	from := map[string][]int{} // which bar's shape stands at each place
-	if null != Flips {
+	if null != research.Flips {
 		moved := moveBlocks(shortest, num.NewRand(num.Mix(seed, 1)))
 		for i, s := range symbols {
 			from[s] = moved[i]
@@ -76,7 +46,7 @@ func Copy(series []*market.Bars, null Null, seed uint64) ([]*market.Bars, error)
 	}
 	made := map[string]*market.Bars{}
 	for s, b := range base {
-		made[s] = rebuilt(b, from[s], func(t int64) bool { return null != Blocks && num.Mix(seed, 2, uint64(t))&1 == 1 })
+		made[s] = rebuilt(b, from[s], func(t int64) bool { return null != research.Blocks && num.Mix(seed, 2, uint64(t))&1 == 1 })
 	}
 	out := make([]*market.Bars, len(series))
 	for i, b := range series {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/factory"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // moves are the log-returns of a series, from its second bar on.
@@ -34,7 +35,7 @@ func near(a, b [4]float64) bool {
 	return true
 }
 
-func copied(t *testing.T, null factory.Null, seed uint64, series ...*market.Bars) []*market.Bars {
+func copied(t *testing.T, null research.Null, seed uint64, series ...*market.Bars) []*market.Bars {
 	t.Helper()
 	out, err := factory.Copy(series, null, seed)
 	if err != nil {
@@ -45,7 +46,7 @@ func copied(t *testing.T, null factory.Null, seed uint64, series ...*market.Bars
 
 func TestCopy_FlipsMirrorEachBarAtItsPlace(t *testing.T) {
 	b := synth("EURUSD", 3000, 1, 0.5)
-	c := copied(t, factory.Flips, 7, b)[0]
+	c := copied(t, research.Flips, 7, b)[0]
 	flipped := 0
 	for i := 1; i < b.Len(); i++ {
 		was, is := shape(b, i), shape(c, i)
@@ -70,7 +71,7 @@ func TestCopy_FlipsMirrorEachBarAtItsPlace(t *testing.T) {
 // Every week of a copy is a week of the original with bars at the same hours, and each is there once.
 func TestCopy_BlocksAreWeeksWithTheSameHours(t *testing.T) {
 	b := synth("EURUSD", 6000, 1, 0)
-	c := copied(t, factory.Blocks, 7, b)[0]
+	c := copied(t, research.Blocks, 7, b)[0]
 	weeks := func(b *market.Bars) map[string][]string {
 		found := map[string][]string{}
 		for from := 1; from < b.Len(); {
@@ -120,7 +121,7 @@ func TestCopy_BlocksAreWeeksWithTheSameHours(t *testing.T) {
 
 func TestCopy_IsAFunctionOfItsSeed(t *testing.T) {
 	b := synth("EURUSD", 2000, 1, 0)
-	for _, null := range factory.Nulls {
+	for _, null := range research.Nulls {
 		one, again, other := copied(t, null, 1, b)[0], copied(t, null, 1, b)[0], copied(t, null, 2, b)[0]
 		if one.Hash() != again.Hash() || one.Hash() == other.Hash() || one.Hash() == b.Hash() {
 			t.Errorf("%s: copies of seeds 1, 1 and 2 are %x, %x and %x", null, one.Hash(), again.Hash(), other.Hash())
@@ -137,7 +138,7 @@ func TestCopy_KeepsSymbolsAndTimeframesTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, null := range factory.Nulls {
+	for _, null := range research.Nulls {
 		out := copied(t, null, 5, b, long, &twin)
 		if !slices.Equal(out[0].Close, out[2].Close) {
 			t.Errorf("%s: the copies of two equal symbols differ", null)
@@ -179,7 +180,7 @@ func TestCopy_FlipsBreakAnEdge(t *testing.T) {
 		t.Fatalf("the edge has a z-value of %.1f: the test shows nothing", z)
 	}
 	for seed := range uint64(3) {
-		if z := after(copied(t, factory.Flips, seed, b)[0]); math.Abs(z) > 4 {
+		if z := after(copied(t, research.Flips, seed, b)[0]); math.Abs(z) > 4 {
 			t.Errorf("copy %d: the edge has a z-value of %.1f", seed, z)
 		}
 	}

@@ -12,19 +12,24 @@ import (
 // StatisticName names what is compared: see SearchOutcome.Statistic.
 const StatisticName = "examined score"
 
-// Statistic is the value of a search that real bars and copies are compared by: the
-// highest score of the examinations. A finalist that could not be examined counts with its
-// score on the test part. Nil: there is no finalist.
-func (o *SearchOutcome) Statistic() (best *float64) {
+// Best is the value of a search that real bars and copies are compared by, and the
+// research that has it: the highest score of the examinations. A finalist that could not be
+// examined counts with its score on the test part. Nil: there is no finalist.
+func (o *SearchOutcome) Best() (research int, score *float64) {
 	for _, g := range o.Generations {
 		for _, x := range g.Examined {
-			score := cmp.Or(x.Score, o.Researches[x.Research].Score)
-			if best == nil || *score > *best {
-				best = score
+			if s := cmp.Or(x.Score, o.Researches[x.Research].Score); score == nil || *s > *score {
+				research, score = x.Research, s
 			}
 		}
 	}
-	return best
+	return research, score
+}
+
+// Statistic is the score of Best.
+func (o *SearchOutcome) Statistic() *float64 {
+	_, score := o.Best()
+	return score
 }
 
 // Test is a factory test of a run, as far as it is done.
@@ -38,7 +43,7 @@ type Test struct {
 // the run, as the run searched the real bars. Copy i depends on the seed and i alone, so
 // a test that continues after a restart ends with the same numbers. saved is called after
 // each copy; its error ends the test.
-func (t *Test) Continue(ctx context.Context, w World, spec research.Spec, s Settings, null Null, seed uint64, saved func() error) error {
+func (t *Test) Continue(ctx context.Context, w World, spec research.Spec, s Settings, null research.Null, seed uint64, saved func() error) error {
 	for t.Real != nil && !t.Rank.Done() {
 		out, err := SearchCopy(ctx, w, spec, s, null, num.Mix(seed, uint64(t.Rank.Copies)))
 		if err != nil {
@@ -62,11 +67,11 @@ func (t *Test) P() *float64 {
 	return t.Rank.P()
 }
 
-// SearchCopy searches a permuted copy of the bars of a world. It has no holdout.
-func SearchCopy(ctx context.Context, w World, spec research.Spec, s Settings, null Null, seed uint64) (SearchOutcome, error) {
+// SearchCopy searches a permuted copy of the bars of a world. It makes no look.
+func SearchCopy(ctx context.Context, w World, spec research.Spec, s Settings, null research.Null, seed uint64) (SearchOutcome, error) {
 	bars, err := Copy(w.Bars, null, seed)
 	if err != nil {
 		return SearchOutcome{}, err
 	}
-	return SearchAs(ctx, World{Bars: bars}, spec, s)
+	return SearchAs(ctx, World{Bars: bars, From: w.From}, spec, s)
 }

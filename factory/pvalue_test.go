@@ -27,7 +27,7 @@ func TestTest_FindsAnEdgeAndResumesWithTheSameNumbers(t *testing.T) {
 		return &factory.Test{Real: out.Statistic(), Rank: rank}
 	}
 	undisturbed := begin()
-	if err := undisturbed.Continue(t.Context(), w, spec, s, factory.Flips, 3, func() error { return nil }); err != nil {
+	if err := undisturbed.Continue(t.Context(), w, spec, s, research.Flips, 3, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if p := undisturbed.P(); p == nil || *p != 1./40 {
@@ -36,7 +36,7 @@ func TestTest_FindsAnEdgeAndResumesWithTheSameNumbers(t *testing.T) {
 	stopped := begin()
 	stop := errors.New("stop")
 	for p := stopped.P(); p == nil; p = stopped.P() {
-		if err := stopped.Continue(t.Context(), w, spec, s, factory.Flips, 3, func() error { return stop }); err != nil && !errors.Is(err, stop) {
+		if err := stopped.Continue(t.Context(), w, spec, s, research.Flips, 3, func() error { return stop }); err != nil && !errors.Is(err, stop) {
 			t.Fatal(err)
 		}
 		text, err := json.Marshal(stopped)

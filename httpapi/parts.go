@@ -186,6 +186,9 @@ type Research interface {
 	Calibrations(ctx context.Context, market string) ([]research.CalibrationRow, error)
 	// CalibrationQuote is the sentence about the newest calibration of markets.
 	CalibrationQuote(ctx context.Context, markets []ktrdr.LookMarket) (string, error)
+	// TestRun makes the test of a run, or returns the one there is; CodeConflict says why
+	// a run cannot be tested.
+	TestRun(ctx context.Context, r research.RunTestRequest) (ktrdr.Operation, error)
 	Conversation(ctx context.Context, id ktrdr.OperationID) (agent.Conversation, error)
 	Leaderboard(ctx context.Context, q report.LeaderboardQuery) (report.Leaderboard, error)
 	Report(ctx context.Context, q report.Query) (report.Report, error)

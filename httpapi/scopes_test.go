@@ -50,6 +50,7 @@ var routes = map[string]string{
 	"POST /api/v1/agent/trigger":           adminTokens,
 	"POST /api/v1/calibrations/start":      adminTokens,
 	"GET /api/v1/calibrations":             readTokens,
+	"POST /api/v1/runs/{id}/test":          adminTokens,
 	"POST /api/v1/breakers/{name}/force":   adminTokens,
 	"POST /api/v1/breakers/{name}/reset":   adminTokens,
 	"GET /api/v1/agent/status":             readTokens,

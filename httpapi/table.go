@@ -81,6 +81,10 @@ func table() []row {
 		on(api.Runs, (*Server).runs),
 		on(api.Run, (*Server).run),
 		on(api.CancelRun, (*Server).cancelRun),
+		on(api.TestRun, func(s *Server, c *call, in research.RunTestRequest) (api.Started, error) {
+			op, err := s.research.TestRun(c.Context(), in)
+			return api.Started{Operation: op.ID, Status: op.Status, RetryOf: op.RetryOf}, err
+		}),
 		raw(api.RunEvents, (*Server).runEvents),
 		on(api.Looks, (*Server).looks),
 		ask(api.LivingClaims, toResearch, Research.Claims),

@@ -91,6 +91,17 @@ func (l *Lab) Calibrate(r research.CalibrationRequest) ktrdr.OperationID {
 	return out.Data.Operation
 }
 
+// TestRun starts the test of a run on 39 copies of its bars, which is the least for the first
+// of a market.
+func (l *Lab) TestRun(run string) ktrdr.OperationID {
+	l.t.Helper()
+	status, out, err := call[api.Started](l, http.MethodPost, "/api/v1/runs/"+run+"/test", research.RunTestRequest{Copies: 39})
+	if err != nil || status != http.StatusAccepted {
+		l.t.Fatalf("test of run %s: %d %+v %v", run, status, out.Error, err)
+	}
+	return out.Data.Operation
+}
+
 // ResultHash waits for an operation to complete and returns the hash of
 // its result.
 func (l *Lab) ResultHash(id ktrdr.OperationID) string {

@@ -19,7 +19,7 @@ import (
 // FactoryVersion names the search as a calibration measured it. Raise it when designs,
 // trainings, gates, verdicts or copies change: figures of two versions are not
 // comparable.
-const FactoryVersion = "1"
+const FactoryVersion = "2"
 
 // CalibrationRequest asks how often this lab claims an edge on copies of a market that
 // have none.

@@ -1,7 +1,6 @@
 package research
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -14,9 +13,6 @@ import (
 //	                      ──one FAILED─────▶ FAILED when the others have ended
 //	resumed ──▶ the dead parts are resumed
 type calibrationPlan struct{}
-
-// calibrating is the phase of a part of a calibration, which belongs to no research.
-const calibrating Phase = "CALIBRATING"
 
 // worldsOfPart is how many worlds a part has: small enough to be spread over workers.
 const worldsOfPart = 4
@@ -55,10 +51,7 @@ func (calibrationPlan) Next(parent ktrdr.Operation, children []ktrdr.Operation, 
 		}
 	case open > 0:
 	case len(dead) > 0:
-		c := dead[0]
-		bad := ktrdr.Errorf(ktrdr.CodeFailed, "part %d (%s) ended %s: %s", c.Ordinal+1, c.ID, c.Status, cmp.Or(c.ErrorMessage,
-			"it did not say why"))
-		d.Finish = &ktrdr.Finished{Outcome: ktrdr.Failed, ErrorMessage: bad.Message, Error: ktrdr.FailureOf(bad).CausedBy(c.Error)}
+		d.Finish = deadPart(dead[0])
 	default:
 		var result *Calibration
 		if result, err = spec.result(worlds); err != nil {

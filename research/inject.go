@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/backoff"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Injection makes work go wrong on purpose, to see what comes of it. It is
@@ -67,8 +68,8 @@ func ParseInjections(text string) (Injections, error) {
 	return list, nil
 }
 
-func parseInjection(text string) (Injection, error) {
-	fields := strings.SplitN(text, ":", 3)
+func parseInjection(written string) (Injection, error) {
+	fields := strings.SplitN(written, ":", 3)
 	if len(fields) != 3 {
 		return Injection{}, errors.New("it is written ACTION:PHASE:TEXT, such as fail:training:INJECT_FAILURE")
 	}
@@ -77,17 +78,12 @@ func parseInjection(text string) (Injection, error) {
 		return i, err
 	}
 	i.Text = fields[2]
-	if strings.EqualFold(fields[1], string(calibrating)) {
-		i.Phase = calibrating
-		return i, nil
-	}
 	if fields[1] == "" {
 		return i, nil
 	}
 	i.Phase = Phase(strings.ToUpper(fields[1]))
-	if !slices.Contains([]Phase{examining, confirming, following}, i.Phase) && !slices.Contains(Phases[1:len(Phases)-1], i.Phase) {
-		return i, fmt.Errorf("there is no phase %q; there is designing, training, backtesting, assessing, examining, confirming and following",
-			fields[1])
+	if known := slices.Concat(Phases[1:len(Phases)-1], outside); !slices.Contains(known, i.Phase) {
+		return i, fmt.Errorf("there is no phase %q; there is %s", fields[1], strings.ToLower(text.Join(known)))
 	}
 	return i, nil
 }
@@ -116,25 +112,10 @@ func (i Injection) String() string {
 	return string(i.Action)
 }
 
-// The phases of examinations and confirmations, which belong to a run, and of a step that
-// follows a claim.
-const (
-	examining  Phase = "EXAMINING"
-	confirming Phase = "CONFIRMING"
-	following  Phase = "FOLLOWING"
-)
 
 // For finds the first injection that an operation is to have; "" if none.
 func (list Injections) For(op ktrdr.Operation) string {
 	phase := phaseOf(op.Type)
-	switch op.Type {
-	case ktrdr.AgentConfirm:
-		phase = confirming
-	case ktrdr.Examining:
-		phase = examining
-	case ktrdr.ClaimStep:
-		phase = following
-	}
 	if len(list) == 0 || phase == Idle {
 		return ""
 	}

@@ -23,12 +23,12 @@ type LadderFacts struct {
 	Claim    *ktrdr.LivingClaim
 }
 
-// FactoryFact is the test of the factory on permuted copies of the bars.
+// FactoryFact is the test of a strategy's run on permuted copies of the bars.
 type FactoryFact struct {
-	P         float64 `json:"p"`
-	Threshold float64 `json:"threshold"`
-	Copies    int     `json:"copies"`
-	Positive  bool    `json:"positive"` // net Sharpe ratio and alpha are above 0
+	Run      string
+	Test     ktrdr.RunTest // ReservedAt is zero: the run was not tested
+	Best     bool          // the score of this strategy was compared
+	Positive bool          // its net Sharpe ratio and its alpha are above 0
 }
 
 // Ladder is where a strategy stands:
@@ -81,14 +81,27 @@ func (f *LadderFacts) candidate() LadderRung {
 		Means:    "The whole search found more here than on permuted copies of the bars: something was there in these years.",
 		NotMeans: "That it is still there, or that this strategy is the one that found it.",
 	}
-	if t := f.Factory; t != nil {
-		r.P, r.Reached = &t.P, t.P <= t.Threshold && t.Positive
+	t := f.Factory
+	switch {
+	case t == nil:
+		r.Next = "It belongs to no run: only the search of a whole run is tested."
+	case t.Test.ReservedAt.IsZero():
+		r.Next = fmt.Sprintf("The run was not tested: ktrdr runs test %s tests it, if it started with --fresh.", ktrdr.ShortRun(t.Run))
+	case t.Test.EndedAt.IsZero():
+		r.Next = "The test of its run has not ended."
+	case !t.Best && t.Test.Best == "":
+		r.P = t.Test.P
+		r.Next = "The run has no finalist, so nothing was compared with copies."
+	case !t.Best:
+		r.Next = fmt.Sprintf("The test of its run compared the score of %s, its best strategy.", t.Test.Best.Tail())
+	default:
+		r.P, r.Reached = t.Test.P, f.Finalist && t.Test.Passed && t.Positive
+		r.Means += fmt.Sprintf(" %s were searched; p may be at most %.3g in test %d of this market.",
+			text.Counted(t.Test.Copies, "copy", "copies"), t.Test.Threshold, t.Test.Before+1)
 		if !r.Reached {
-			r.Next = fmt.Sprintf("The p-value of the factory must be at most %.3g with a positive Sharpe ratio and alpha.", t.Threshold)
+			r.Next = "A run is tested once. Another run with new ideas or new bars may come further; its test may spend less."
 		}
-		return r
 	}
-	r.Next = "No command tests a run on permuted copies yet; ktrdr calibrate measures how often the lab is wrong on such copies."
 	return r
 }
 
@@ -213,6 +226,9 @@ func (v Views) Ladder(ctx context.Context, op ktrdr.Operation) (*Ladder, error) 
 	if spec, err := ktrdr.ParseSpec[Spec](op.Spec); err == nil {
 		f.MaxP = spec.Rules.WithDefaults().MaxAdjustedP
 	}
+	if f.Factory, err = v.factoryFact(ctx, &op, result.Figures); err != nil {
+		return nil, err
+	}
 	trials, err := v.Engine.Trials(ctx, ktrdr.TrialQuery{Of: []ktrdr.OperationID{op.ID}, Limit: 1})
 	if err != nil {
 		return nil, err
@@ -239,4 +255,19 @@ func (v Views) Ladder(ctx context.Context, op ktrdr.Operation) (*Ladder, error) 
 	}
 	l := LadderOf(f)
 	return &l, nil
+}
+
+// factoryFact is what the test of the run of a research came to; nil: it has no run.
+func (v Views) factoryFact(ctx context.Context, op *ktrdr.Operation, g *BacktestFigures) (*FactoryFact, error) {
+	if op.Queue == nil {
+		return nil, nil
+	}
+	run, err := v.Engine.FindRun(ctx, op.Queue.Run)
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		return nil, nil
+	}
+	return &FactoryFact{
+		Run: run.ID, Test: run.Test, Best: run.Test.Best == op.ID,
+		Positive: g != nil && g.Sharpe != nil && g.Alpha != nil && *g.Sharpe > 0 && *g.Alpha > 0,
+	}, err
 }

@@ -16,7 +16,7 @@ func TestLadder_TheHighestReachedRungCounts(t *testing.T) {
 	for want, f := range map[string]LadderFacts{
 		"nothing":   {},
 		"finalist":  {Finalist: true},
-		"candidate": {Finalist: true, Factory: &FactoryFact{P: 0.01, Threshold: 0.025, Copies: 99, Positive: true}},
+		"candidate": {Finalist: true, Factory: passedTest(0.01)},
 		"confirmed": {Finalist: true, Look: look, Claim: claim(ktrdr.ClaimLife{E: 2.5, Bars: 100})},
 		"living":    {Finalist: true, Look: look, Claim: claim(ktrdr.ClaimLife{E: 25, Bars: 100, Detected: bar})},
 		"retired":   {Finalist: true, Look: look, Claim: claim(ktrdr.ClaimLife{E: 25, Bars: 100, Detected: bar, Retired: bar})},
@@ -31,9 +31,38 @@ func TestLadder_TheHighestReachedRungCounts(t *testing.T) {
 			}
 		}
 	}
-	weak := LadderOf(LadderFacts{Finalist: true, Factory: &FactoryFact{P: 0.03, Threshold: 0.025, Positive: true}})
-	if weak.Rung != "finalist" {
-		t.Errorf("a factory p-value above its threshold gives %s", weak.Rung)
+}
+
+// passedTest is the test of a run whose best strategy is asked about.
+func passedTest(p float64) *FactoryFact {
+	return &FactoryFact{Run: "run_1", Best: true, Positive: true, Test: ktrdr.RunTest{
+		ReservedAt: time.Unix(1, 0), EndedAt: time.Unix(2, 0),
+		RunTestResult: ktrdr.RunTestResult{P: &p, Threshold: 0.025, Copies: 199, Best: "op_agent_research_20260101_000000_0000beef", Passed: p <= 0.025},
+	}}
+}
+
+// Only the strategy whose score was compared is a candidate, and only if everything holds.
+func TestLadder_ACandidateNeedsEverything(t *testing.T) {
+	for why, change := range map[string]func(*LadderFacts){
+		"at most 0.025":           func(f *LadderFacts) { f.Factory = passedTest(0.03) },
+		"compared the score of":   func(f *LadderFacts) { f.Factory.Best = false },
+		"tested once":             func(f *LadderFacts) { f.Factory.Positive = false },
+		"A run is tested once":    func(f *LadderFacts) { f.Finalist = false },
+		"was not tested":          func(f *LadderFacts) { f.Factory.Test = ktrdr.RunTest{} },
+		"has not ended":           func(f *LadderFacts) { f.Factory.Test.EndedAt = time.Time{} },
+		"the run has no finalist": func(f *LadderFacts) { f.Factory.Best, f.Factory.Test.Best = false, "" },
+		"belongs to no run":       func(f *LadderFacts) { f.Factory = nil },
+	} {
+		f := LadderFacts{Finalist: true, Factory: passedTest(0.01)}
+		if l := LadderOf(f); l.Rung != "candidate" || *l.Rungs[1].P != 0.01 || l.Rungs[1].Next != "" {
+			t.Fatalf("%+v, want a candidate", l.Rungs[1])
+		}
+		change(&f)
+		l := LadderOf(f)
+		r := l.Rungs[1]
+		if r.Reached || l.Rung == "candidate" || !strings.Contains(strings.ToLower(r.Means+r.Next), strings.ToLower(why)) {
+			t.Errorf("%s: %+v", why, r)
+		}
 	}
 }
 

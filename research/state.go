@@ -28,10 +28,23 @@ const (
 // Phases lists them.
 var Phases = []Phase{Idle, Designing, Training, Backtesting, Assessing, Done}
 
+// The phases of work that belongs to no research: to a run, a claim, a calibration or the
+// test of a run.
+const (
+	examining   Phase = "EXAMINING"
+	confirming  Phase = "CONFIRMING"
+	following   Phase = "FOLLOWING"
+	calibrating Phase = "CALIBRATING"
+	copying     Phase = "COPYING"
+)
+
+var outside = []Phase{examining, confirming, following, calibrating, copying}
+
 func phaseOf(t ktrdr.Type) Phase {
 	return cmp.Or(map[ktrdr.Type]Phase{
 		ktrdr.AgentDesign: Designing, ktrdr.Training: Training, ktrdr.Backtesting: Backtesting, ktrdr.AgentAssessment: Assessing,
-		ktrdr.CalibrationPart: calibrating,
+		ktrdr.Examining: examining, ktrdr.AgentConfirm: confirming, ktrdr.ClaimStep: following,
+		ktrdr.CalibrationPart: calibrating, ktrdr.FactoryPart: copying,
 	}[t], Idle)
 }
 

@@ -41,6 +41,14 @@ func Types() ktrdr.Types {
 			Spec: ktrdr.SpecOf[CalibrationPartSpec], Fingerprint: FactoryFingerprint, Restart: ktrdr.RestartInChild,
 			Route: ktrdr.Inside, Verb: ktrdr.Inside,
 		},
+		ktrdr.FactoryTest: {
+			Spec: ktrdr.SpecOf[FactoryTestSpec], Plan: factoryPlan{}, Fingerprint: ktrdr.NoFingerprint, Restart: ktrdr.RestartNone,
+			Ledger: tested, Route: "POST /api/v1/runs/{id}/test", Verb: "runs test",
+		},
+		ktrdr.FactoryPart: {
+			Spec: ktrdr.SpecOf[FactoryPartSpec], Fingerprint: FactoryFingerprint, Restart: ktrdr.RestartInChild,
+			Route: ktrdr.Inside, Verb: ktrdr.Inside,
+		},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/num"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // candidate makes the factory test of a run, the first on its market. 0 copies means the usual number.
@@ -37,7 +38,7 @@ func (w World) candidate(t *testing.T, seed uint64, bars, researches, copies int
 		t.Fatal(err)
 	}
 	test := factory.Test{Real: out.Statistic(), Rank: rank}
-	err = test.Continue(t.Context(), split, spec, s, factory.Flips, num.Mix(seed, 1), func() error { return nil })
+	err = test.Continue(t.Context(), split, spec, s, research.Flips, num.Mix(seed, 1), func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/factory"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // BenchmarkCalibrate searches copies of 20,000 bars with 8 researches each, as a part of
@@ -23,7 +24,7 @@ func BenchmarkCalibrate(b *testing.B) {
 	began, wall := cpu(), time.Now()
 	judged := 0
 	for seed := range uint64(copies) {
-		copied, err := factory.Copy([]*market.Bars{bars}, factory.Flips, seed)
+		copied, err := factory.Copy([]*market.Bars{bars}, research.Flips, seed)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/view"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 const runPrefix = "run_"
@@ -105,9 +106,52 @@ func newRuns(a *app) *cobra.Command {
 			return a.show(page, err, func(w io.Writer) { view.Runs(w, page, q) })
 		}),
 	}
+	cmd.AddCommand(newTestRun(a))
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only runs in this `STATE`: running, completed, cancelled, given_up")
 	addSort(cmd, &q.Sort)
 	limitFlag(cmd, &q.Limit, 20)
 	cursorFlag(cmd, &q.Cursor)
+	return cmd
+}
+
+const testRunHelp = `Test a whole run on permuted copies of its bars. The same search runs on the bars
+before the holdout and on copies of them that have no edge. The p-value is the rank of the
+best score among those of the copies. If it is at most 0.05/((r+1)(r+2)), where r counts
+earlier tests of runs on this market, the strategy with that score is a candidate.
+
+The run must have started without memory (--fresh), and with the built-in designer. A run
+is tested once. The test does not decide about a look at the holdout. Nothing of the
+copies is counted in the ledger or remembered.
+
+  flips    each bar goes up or down by a fair coin: no direction can be foreseen (default)
+  blocks   weeks change places: an edge that is shorter than a week stays
+  both     blocks, then flips
+
+A test has a low priority: everything else goes first. It survives crashes, and is spread
+over all workers. It ends early when enough copies have reached the score.`
+
+func newTestRun(a *app) *cobra.Command {
+	var (
+		r      research.RunTestRequest
+		null   string
+		follow bool
+	)
+	cmd := &cobra.Command{
+		Use: "test RUN", Short: "Test a run on permuted copies of its bars", Long: testRunHelp,
+		Args: exactly(1, "one RUN: its id, or enough of it"), ValidArgsFunction: a.completeRunsAndIDs,
+	}
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		run, err := resolveRun(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		r.ID, r.Null = run.ID, research.Null(null)
+		started, err := c.TestRun(ctx, r)
+		return a.started(ctx, c, started, err, follow)
+	})
+	cmd.Flags().StringVar(&null, "null", "", "how copies are made: flips, blocks or both (default flips)")
+	cmd.Flags().IntVar(&r.Copies, "copies", 0, "copies that are searched at most (default 5/threshold - 1, such as 199 in the first test of a market)")
+	notZero(cmd.Flags(), "copies")
+	cmd.Flags().BoolVar(&follow, "follow", false, "follow it to its end")
 	return cmd
 }

@@ -148,8 +148,10 @@ func (f workerFlags) runners(k neural.Kernel) (map[ktrdr.Type]worker.Runner, err
 			return nil, usagef("--types %s: this build can run %s", name, strings.Join(names(slices.Sorted(maps.Keys(all))), ", "))
 		}
 		chosen[t] = r
-		if t == ktrdr.Training { // examinations and calibrations are made of trainings
-			chosen[ktrdr.Examining], chosen[ktrdr.CalibrationPart] = all[ktrdr.Examining], all[ktrdr.CalibrationPart]
+		if t == ktrdr.Training { // examinations and searches of copies are made of trainings
+			for _, made := range []ktrdr.Type{ktrdr.Examining, ktrdr.CalibrationPart, ktrdr.FactoryPart} {
+				chosen[made] = all[made]
+			}
 		}
 	}
 	return chosen, nil

@@ -81,7 +81,7 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 			[]string{"ops", "--ca", "/nonexistent/ca.pem"},
 		},
 		{
-			"type that only a backend runs", "this build can run backtesting, calibration_part, dummy, examination, training",
+			"type that only a backend runs", "this build can run backtesting, calibration_part, dummy, examination, factory_part, training",
 			[]string{"worker", "--types", "data_load"},
 		},
 		{"training without a strategy", "takes one STRATEGY", []string{"train"}},

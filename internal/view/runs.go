@@ -43,6 +43,9 @@ func Run(w io.Writer, r ktrdr.Run) {
 	line("generations", "%d of %d closed%s", r.Closed, r.Generations, eachGeneration(r))
 	line("holdout", "%s, %s, %s", text.Counted(r.Finalists, "finalist"), text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
 	line("prices", "%s", term.Prices(r.MadeUp))
+	if said := RunTest(r.Test); said != "" {
+		line("factory test", "%s", said)
+	}
 	for _, h := range r.Heads {
 		line("ledger head", "%s", h)
 	}
@@ -62,6 +65,21 @@ func Run(w io.Writer, r ktrdr.Run) {
 		return
 	}
 	fmt.Fprintf(w, "Watch it with `ktrdr follow %s`. End it with `ktrdr cancel %s`.\n", ktrdr.ShortRun(r.ID), ktrdr.ShortRun(r.ID))
+}
+
+// RunTest says what the test of a run on permuted copies came to; "" if there is none.
+func RunTest(t ktrdr.RunTest) string {
+	switch {
+	case t.ReservedAt.IsZero():
+		return ""
+	case t.EndedAt.IsZero():
+		return "not ended; `ktrdr ops --type factory_test` shows it"
+	}
+	said := fmt.Sprintf("p = %.3g after %s, at most %.3g is allowed", *t.P, text.Counted(t.Copies, "copy", "copies"), t.Threshold)
+	if t.Passed {
+		return said + ": " + t.Best.Tail() + " is a candidate"
+	}
+	return said + ": no candidate"
 }
 
 // eachGeneration says how large the generations of a run are, where it may have

@@ -60,6 +60,7 @@ const runLook = 50 * time.Millisecond
 // is open, every second: time alone may end a run.
 func (b *Backend) keepRuns(ctx context.Context) error {
 	controller := research.NewRunController(b.engine, b.research.Related)
+	controller.Test = research.Tester{Store: b.engine}.TestEnding
 	tick := time.NewTicker(runLook)
 	defer tick.Stop()
 	for {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/factory"
 	"github.com/ktrdr/ktrdr/labtest"
+	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -37,6 +39,7 @@ func TestRunTest_KilledGivesTheSameNumbers(t *testing.T) {
 		t.Errorf("a market with an edge: %+v", want)
 	}
 	isCandidate(t, calm, want)
+	sameInProcess(t, calm, id)
 
 	rough := labtest.New(t, labtest.SQLite, labtest.Calm)
 	plant(rough)
@@ -101,5 +104,68 @@ func isCandidate(t *testing.T, l *labtest.Lab, test research.FactoryTest) {
 	l.RunEnds(second)
 	if out, code := l.Command("runs", "test", second); code != 1 || !strings.Contains(out, "--fresh") {
 		t.Errorf("a run with memory: exit code %d: %s", code, out)
+	}
+}
+
+// A run that asks for its test has one when it ends, also if the backend dies on the way. A
+// run without a finalist needs no copies.
+func TestRunTest_IsMadeWhenTheRunEnds(t *testing.T) {
+	t.Parallel()
+	l := labtest.New(t, labtest.SQLite, labtest.Calm)
+	l.Market("EURUSD", 3000, 11)
+	backend := l.ServeWith(2)
+	request := research.Request{Symbols: []string{"EURUSD"}, Count: 2, Seed: new(uint64(7)), Fresh: true, Test: true}
+	run := l.Research(request, "tests-itself").Run
+	backend.Kill()
+	l.ServeWith(2)
+	l.RunEnds(run)
+	r := testResult(t, l.Ends(l.Only(ktrdr.FactoryTest), ktrdr.Completed))
+	if r.Run != run || r.P != 1 || r.Copies != 0 || r.Best != "" || r.Passed {
+		t.Errorf("the test of %s: %+v", run, r)
+	}
+	if kept := l.Run(run).Test; kept.EndedAt.IsZero() || *kept.P != 1 || kept.Operation != l.Only(ktrdr.FactoryTest) {
+		t.Errorf("its row says %+v", kept)
+	}
+	if out, code := l.Command("research", "--symbol", "EURUSD", "--test"); code == 0 || !strings.Contains(out, "add --fresh") {
+		t.Errorf("with memory: exit code %d: %s", code, out)
+	}
+}
+
+// sameInProcess checks that the first copies have the scores of the same searches in this
+// process.
+func sameInProcess(t *testing.T, l *labtest.Lab, id ktrdr.OperationID) {
+	t.Helper()
+	spec, err := ktrdr.ParseSpec[research.FactoryTestSpec](l.Op(id).Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := factory.Split([]*market.Bars{market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 4000, Seed: 1, Edge: 0.8})}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, c := range l.Children(id) {
+		var part research.FactoryPart
+		if err := json.Unmarshal(c.Result, &part); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range part.Scores[:min(len(part.Scores), 2)] {
+			if part.From > 4 {
+				continue
+			}
+			out, err := factory.SearchCopy(t.Context(), w, spec.Search, factory.Settings{Researches: len(spec.Researches), Before: spec.Others()},
+				research.Flips, spec.CopySeed(part.From+i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := out.Statistic()
+			if (got == nil) != (want == nil) || got != nil && *got != *want {
+				t.Errorf("copy %d: score %v, want %v", part.From+i+1, got, want)
+			}
+			compared++
+		}
+	}
+	if compared < 3 {
+		t.Errorf("%d copies were compared", compared)
 	}
 }

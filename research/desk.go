@@ -119,6 +119,7 @@ type Request struct {
 	TriggerReason string    `json:"trigger_reason,omitempty"`
 	BypassGates   bool      `json:"bypass_gates,omitempty"`         // continue whatever the gates say
 	Fresh         bool      `json:"fresh,omitempty"`                // start without memory of earlier runs
+	Test          bool      `json:"test,omitempty"`                 // test the whole run on permuted copies when it has ended; needs fresh
 	Force         bool      `json:"force,omitempty"`                // wait for a turn where there is no room; several always do
 	RefuseUnknown bool      `json:"refuse_unknown,omitempty"`       // refuse a brief of which nothing is understood; else that is a warning
 	Count         int       `json:"count,omitempty" zero:"refused"` // how many; absent means 1, or a generation with until
@@ -291,6 +292,13 @@ func (t Request) check() error {
 		return wrong("seed is %d; at most %d is allowed", *t.Seed, uint64(maxSeed))
 	case t.Timeframe != "" && len(t.Timeframes) > 0:
 		return wrong("timeframe and timeframes are given both: give one of them")
+	case t.Test && !t.Fresh:
+		return wrong("test needs fresh: copies are searched without memory, so the run must start without it too; add --fresh")
+	case t.Test && (t.BypassGates || t.Designer != "" || t.Model != "" && t.Model != Builtin):
+		return wrong("test needs the built-in designer and all gates: only that search can be repeated on copies; " +
+			"leave out --model, --designer and --bypass-gates, or --test")
+	case t.Test && t.Count > MaxTested:
+		return wrong("count is %d; a run with test has at most %d researches, because each copy is searched as often", t.Count, MaxTested)
 	case t.Strategy != "" && t.StrategyYAML != "":
 		return wrong("the strategy is given by name and by text: give one of them")
 	case len(t.Run) > 64 || strings.ContainsAny(t.Run, "/ \n") || ktrdr.CleanText(t.Run) != t.Run:

@@ -171,6 +171,13 @@ func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 		"strategy without data": {
 			Request{StrategyYAML: strings.ReplaceAll(text, "EURUSD", "GBPUSD")}, ktrdr.CodeInvalid, []string{"GBPUSD", "ktrdr data import"},
 		},
+		"test with memory": {Request{Symbols: []string{"EURUSD"}, Test: true}, ktrdr.CodeInvalid, []string{"add --fresh"}},
+		"test without gates": {
+			Request{Symbols: []string{"EURUSD"}, Test: true, Fresh: true, BypassGates: true}, ktrdr.CodeInvalid, []string{"all gates"},
+		},
+		"test of too many": {
+			Request{Symbols: []string{"EURUSD"}, Test: true, Fresh: true, Count: MaxTested + 1}, ktrdr.CodeInvalid, []string{"at most 1000"},
+		},
 		"two strategies": {Request{Strategy: "a", StrategyYAML: "b"}, ktrdr.CodeInvalid, []string{"give one of them"}},
 		"long brief": {
 			Request{Brief: strings.Repeat("x", MaxBrief+1)}, ktrdr.CodeInvalid, []string{"65537 bytes", "65536"},

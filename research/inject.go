@@ -112,7 +112,6 @@ func (i Injection) String() string {
 	return string(i.Action)
 }
 
-
 // For finds the first injection that an operation is to have; "" if none.
 func (list Injections) For(op ktrdr.Operation) string {
 	phase := phaseOf(op.Type)

@@ -3,6 +3,7 @@ package research
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -42,20 +43,24 @@ type RunStore interface {
 type RunController struct {
 	store   RunStore
 	related FindRelated
+
+	// Test creates the test of a run that ends and whose request asked for it. Again it
+	// changes nothing; nil: no run is tested.
+	Test func(ctx context.Context, run ktrdr.Run) error
 }
 
 // NewRunController makes a RunController. related may be nil: no finalist is then traded
 // on related symbols.
 func NewRunController(s RunStore, related FindRelated) *RunController {
-	return &RunController{s, related}
+	return &RunController{store: s, related: related}
 }
 
 // RunStep is one thing that a RunController did.
 type RunStep struct {
 	Run        string
-	Did        string // examining, closed, confirming, started, given up, ended
+	Did        string // examining, closed, confirming, started, given up, testing, ended
 	Generation int
-	Why        string // a finalist could not be confirmed; else empty
+	Why        string // a finalist could not be confirmed, or the run not tested; else empty
 }
 
 // Advance does what is due now for every open run. waits says that time alone may
@@ -191,7 +196,7 @@ func (k *RunController) confirmation(ctx context.Context, best *ktrdr.Operation)
 
 func (k *RunController) nextGeneration(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([]RunStep, error) {
 	if run.Until.IsZero() || !now.Before(run.Until) {
-		return k.end(ctx, run)
+		return k.testAndEnd(ctx, run)
 	}
 	tallies, err := k.store.TallyGenerations(ctx, run.ID)
 	if err != nil {
@@ -209,6 +214,34 @@ func (k *RunController) nextGeneration(ctx context.Context, run *ktrdr.OpenRun, 
 		return nil, err
 	}
 	return k.start(ctx, run)
+}
+
+// testAndEnd ends a run. Its test is created before: after a crash between the two it is there
+// already.
+func (k *RunController) testAndEnd(ctx context.Context, run *ktrdr.OpenRun) (did []RunStep, err error) {
+	var asked struct {
+		Test bool `json:"test"`
+	}
+	if k.Test != nil && len(run.Request) > 0 {
+		if err := json.Unmarshal(run.Request, &asked); err != nil {
+			return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "its request cannot be read: %w", err)
+		}
+	}
+	if asked.Test {
+		step := RunStep{Run: run.ID, Did: "testing", Generation: run.Generations - 1}
+		err := k.Test(ctx, run.Run)
+		switch ktrdr.CodeOf(err) {
+		case ktrdr.CodeConflict, ktrdr.CodeInvalid:
+			step.Why = err.Error()
+		default:
+			if err != nil {
+				return nil, err
+			}
+		}
+		did = append(did, step)
+	}
+	ended, err := k.end(ctx, run)
+	return append(did, ended...), err
 }
 
 func (k *RunController) end(ctx context.Context, run *ktrdr.OpenRun) ([]RunStep, error) {

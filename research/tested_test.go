@@ -1,10 +1,13 @@
 package research
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
@@ -207,5 +210,43 @@ func TestTested_IsWhatTheRowOfTheRunKeeps(t *testing.T) {
 	}
 	if e := tested(ktrdr.Operation{Result: json.RawMessage("[]")}); e.Tested != nil {
 		t.Errorf("of a result that cannot be read: %+v", e)
+	}
+}
+
+// A run whose request asked for it is tested before it ends, so that a crash between the
+// two loses nothing. What can never be tested does not keep the run from ending.
+func TestKeeper_TestsARunBeforeItEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		request string
+		err     error
+		did     []string
+		why     string
+		fails   bool
+	}{
+		"asked for":            {`{"test":true}`, nil, []string{"close 0", "test run_a", "end"}, "", false},
+		"not asked for":        {`{"fresh":true}`, nil, []string{"close 0", "end"}, "", false},
+		"no request":           {"", nil, []string{"close 0", "end"}, "", false},
+		"it cannot be tested":  {`{"test":true}`, refused("a research failed"), []string{"close 0", "test run_a", "end"}, "a research failed", false},
+		"the database is away": {`{"test":true}`, ktrdr.Errorf(ktrdr.CodeUnavailable, "away"), []string{"close 0", "test run_a"}, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := lasting(func(d *diary) { d.run.Until, d.run.Request = time.Time{}, json.RawMessage(c.request) })
+			k := NewRunController(d, nil)
+			k.Test = func(_ context.Context, run ktrdr.Run) error {
+				d.note("test %s", run.ID)
+				return c.err
+			}
+			did, _, err := k.Advance(t.Context(), time.Now())
+			if (err != nil) != c.fails || !slices.Equal(d.did, c.did) {
+				t.Errorf("did %q, %v; want %q", d.did, err, c.did)
+			}
+			said := ""
+			for _, step := range did {
+				said += step.Why
+			}
+			if said != c.why {
+				t.Errorf("said %q, want %q", said, c.why)
+			}
+		})
 	}
 }

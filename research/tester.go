@@ -48,7 +48,23 @@ func (t Tester) TestRun(ctx context.Context, r RunTestRequest) (ktrdr.Operation,
 		return ktrdr.Operation{}, refused("run %s was tested: p = %.3g, and at most %.3g is allowed. A run is tested once",
 			ktrdr.ShortRun(run.ID), *run.Test.P, run.Test.Threshold)
 	}
-	spec, err := t.spec(ctx, &run, r.Null)
+	if run.EndedAt.IsZero() {
+		return ktrdr.Operation{}, refused("run %s has not ended: test it then. `ktrdr follow %s` waits for it", ktrdr.ShortRun(run.ID),
+			ktrdr.ShortRun(run.ID))
+	}
+	return t.create(ctx, &run, r)
+}
+
+// TestEnding creates the test of a run that is about to end, of which nothing is open any
+// more. Its request asked for the test.
+func (t Tester) TestEnding(ctx context.Context, run ktrdr.Run) error {
+	run.State = ktrdr.RunCompleted
+	_, err := t.create(ctx, &run, RunTestRequest{ID: run.ID, Null: Flips})
+	return err
+}
+
+func (t Tester) create(ctx context.Context, run *ktrdr.Run, r RunTestRequest) (ktrdr.Operation, error) {
+	spec, err := t.spec(ctx, run, r.Null)
 	if err != nil {
 		return ktrdr.Operation{}, err
 	}
@@ -83,8 +99,6 @@ func refused(format string, args ...any) error {
 func (t Tester) spec(ctx context.Context, run *ktrdr.Run, null Null) (FactoryTestSpec, error) {
 	name := ktrdr.ShortRun(run.ID)
 	switch {
-	case run.EndedAt.IsZero():
-		return FactoryTestSpec{}, refused("run %s has not ended: test it then. `ktrdr follow %s` waits for it", name, name)
 	case run.State != ktrdr.RunCompleted:
 		return FactoryTestSpec{}, refused("run %s is %s: only a whole run can be compared with copies", name, run.State)
 	case run.Created > MaxTested:

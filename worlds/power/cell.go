@@ -44,14 +44,14 @@ type record struct {
 
 // own is what the rule that knows the effect comes to.
 type own struct {
-	Sharpe    float64  `json:"sharpe"` // net, a year, on all bars
-	Score     *float64 `json:"score"`  // on the test part; nil: it has none there
+	Sharpe    float64  `json:"sharpe"`         // net, a year, on all bars
+	Score     *float64 `json:"examined_score"` // on all bars before the holdout; nil: it has none there
 	Confirmed bool     `json:"confirmed"`
 }
 
 // found is what the search comes to.
 type found struct {
-	Score     *float64 `json:"score"` // the highest of all researches; nil: not one was judged
+	Score     *float64 `json:"examined_score"` // that a factory test compares; nil: there is no finalist
 	Confirmed bool     `json:"confirmed"`
 	Seconds   float64  `json:"seconds"`
 
@@ -97,9 +97,6 @@ func (c cell) bars(world, bars int) (worlds.Kind, []*market.Bars, error) {
 	return k, k.Make("EDGE", bars, c.seed(world), c.Strength), nil
 }
 
-// testShare is the share of the bars before the holdout that designs are tested on.
-const testShare = 0.3465
-
 // rule trades the rule that knows the effect, and gives it the test of a finalist: one
 // look, the first.
 func (c cell) rule(world, bars int) (*[2]own, error) {
@@ -108,7 +105,6 @@ func (c cell) rule(world, bars int) (*[2]own, error) {
 		return nil, err
 	}
 	cut := bars - int(float64(worlds.HoldoutShare*float64(bars)))
-	test := cut - int(testShare*float64(cut))
 	rule := k.Rule(all)
 	var both [2]own
 	for i, exit := range worlds.Exits {
@@ -118,7 +114,7 @@ func (c cell) rule(world, bars int) (*[2]own, error) {
 			}
 			return p
 		}
-		full, tested, holdout := part(0, bars), part(test, cut), part(cut, bars)
+		full, searched, holdout := part(0, bars), part(0, cut), part(cut, bars)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +122,7 @@ func (c cell) rule(world, bars int) (*[2]own, error) {
 		if s := evidence.EstimateSharpe(full.Returns, full.BarsPerYear); s.Annualized != nil {
 			both[i].Sharpe = *s.Annualized
 		}
-		v := evidence.Versus(tested.Returns, tested.Hold, tested.BarsPerYear)
+		v := evidence.Versus(searched.Returns, searched.Hold, searched.BarsPerYear)
 		both[i].Score = evidence.WeakerZ(v.Sharpe.Z, v.AlphaZ)
 	}
 	return &both, nil
@@ -154,7 +150,7 @@ func (c cell) search(ctx context.Context, world int, s setup) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &found{Score: out.Score(), Confirmed: out.Claims() > 0, Seconds: time.Since(begun).Seconds(), Looks: out.Looks()}
+	f := &found{Score: out.Statistic(), Confirmed: out.Claims() > 0, Seconds: time.Since(begun).Seconds(), Looks: out.Looks()}
 	f.stages(&out)
 	return f, nil
 }

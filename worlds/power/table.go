@@ -38,7 +38,7 @@ type row struct {
 	foundCandidate worlds.Share
 	// Of the searched worlds in which the rule is confirmed, and is a candidate: those in which the search is.
 	heard, seen worlds.Share
-	ownScore    float64 // mean score of the rule on the test part
+	ownScore    float64 // mean score of the rule on all bars before the holdout
 }
 
 func tabulate(o options, known []record, at time.Time) *table {
@@ -141,7 +141,7 @@ func count(s *worlds.Share, yes bool) {
 }
 
 func (t *table) candidate(score *float64) bool {
-	return t.score != nil && score != nil && *score > *t.score
+	return t.score != nil && score != nil && *score > max(*t.score, 0)
 }
 
 // markdown is the table with what was measured, and when.

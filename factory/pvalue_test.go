@@ -7,6 +7,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/factory"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // A strong planted edge has the least p-value that 39 copies allow. A test that is

@@ -161,7 +161,7 @@ func (s FactoryTestSpec) progress(parent ktrdr.Operation, rank evidence.Sequenti
 	if p := parent.Progress; p.StepsCompleted == done && p.StepsTotal == all {
 		return nil
 	}
-	// It ends early when enough copies have reached the score: what is nearer to its end counts.
+	// It ends early when enough copies have reached the score: the larger share counts.
 	part := max(float64(rank.Copies)/float64(rank.Most), float64(rank.Reached)/float64(rank.Stop))
 	return &ktrdr.Progress{
 		Percentage: 100 * part, StepsCompleted: done, StepsTotal: all,

@@ -67,7 +67,7 @@ func Run(w io.Writer, r ktrdr.Run) {
 	fmt.Fprintf(w, "Watch it with `ktrdr follow %s`. End it with `ktrdr cancel %s`.\n", ktrdr.ShortRun(r.ID), ktrdr.ShortRun(r.ID))
 }
 
-// RunTest says what the test of a run on permuted copies came to; "" if there is none.
+// RunTest says what the test of a run on permuted copies came to; "" without a test.
 func RunTest(t ktrdr.RunTest) string {
 	switch {
 	case t.ReservedAt.IsZero():

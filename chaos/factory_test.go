@@ -139,7 +139,8 @@ func sameInProcess(t *testing.T, l *labtest.Lab, id ktrdr.OperationID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := factory.Split([]*market.Bars{market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 4000, Seed: 1, Edge: 0.8})}, 0)
+	bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 4000, Seed: 1, Edge: 0.8})
+	w, err := factory.Split([]*market.Bars{bars}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

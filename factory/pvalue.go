@@ -43,7 +43,9 @@ type Test struct {
 // the run, as the run searched the real bars. Copy i depends on the seed and i alone, so
 // a test that continues after a restart ends with the same numbers. saved is called after
 // each copy; its error ends the test.
-func (t *Test) Continue(ctx context.Context, w World, spec research.Spec, s Settings, null research.Null, seed uint64, saved func() error) error {
+func (t *Test) Continue(
+	ctx context.Context, w World, spec research.Spec, s Settings, null research.Null, seed uint64, saved func() error,
+) error {
 	for t.Real != nil && !t.Rank.Done() {
 		out, err := SearchCopy(ctx, w, spec, s, null, num.Mix(seed, uint64(t.Rank.Copies)))
 		if err != nil {

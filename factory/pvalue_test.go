@@ -37,7 +37,8 @@ func TestTest_FindsAnEdgeAndResumesWithTheSameNumbers(t *testing.T) {
 	stopped := begin()
 	stop := errors.New("stop")
 	for p := stopped.P(); p == nil; p = stopped.P() {
-		if err := stopped.Continue(t.Context(), w, spec, s, research.Flips, 3, func() error { return stop }); err != nil && !errors.Is(err, stop) {
+		err := stopped.Continue(t.Context(), w, spec, s, research.Flips, 3, func() error { return stop })
+		if err != nil && !errors.Is(err, stop) {
 			t.Fatal(err)
 		}
 		text, err := json.Marshal(stopped)

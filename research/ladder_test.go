@@ -37,7 +37,9 @@ func TestLadder_TheHighestReachedRungCounts(t *testing.T) {
 func passedTest(p float64) *FactoryFact {
 	return &FactoryFact{Run: "run_1", Best: true, Positive: true, Test: ktrdr.RunTest{
 		ReservedAt: time.Unix(1, 0), EndedAt: time.Unix(2, 0),
-		RunTestResult: ktrdr.RunTestResult{P: &p, Threshold: 0.025, Copies: 199, Best: "op_agent_research_20260101_000000_0000beef", Passed: p <= 0.025},
+		RunTestResult: ktrdr.RunTestResult{
+			P: &p, Threshold: 0.025, Copies: 199, Best: "op_agent_research_20260101_000000_0000beef", Passed: p <= 0.025,
+		},
 	}}
 }
 

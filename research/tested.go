@@ -3,6 +3,7 @@ package research
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
@@ -78,7 +79,8 @@ func (s FactoryTestSpec) Validate() error {
 			"it names %d series of bars and %d of the holdout; the holdout is no part of it", len(s.Search.Bars), len(s.Search.Holdout)),
 		require(s.Search.Model == Builtin, "model is %q; copies are searched by the built-in designer only", s.Search.Model),
 		require(s.Before >= 0, "tests_before is %d; it counts from 0", s.Before),
-		require(s.Copies.Stop >= 1 && s.Copies.Most >= s.Copies.Stop, "copies is %+v; it stops after 1 or more, and has at least as many", s.Copies),
+		require(s.Copies.Stop >= 1 && s.Copies.Most >= s.Copies.Stop,
+			"copies is %+v; it stops after 1 or more, and has at least as many", s.Copies),
 		require(s.Version == FactoryVersion, "factory_version is %s, and this program has %s", s.Version, FactoryVersion),
 		s.Null.Validate(), s.Search.Gates.Validate(), s.Search.Rules.Validate(),
 	)
@@ -92,10 +94,8 @@ func (s FactoryPartSpec) Validate() error {
 
 // Validate refuses what is no null.
 func (n Null) Validate() error {
-	for _, known := range Nulls {
-		if n == known {
-			return nil
-		}
+	if slices.Contains(Nulls, n) {
+		return nil
 	}
 	return wrong("there is no null %.40q: use %s", string(n), text.Join(Nulls))
 }
@@ -145,10 +145,10 @@ type FactoryTest struct {
 }
 
 // result ranks the real score among those of the copies that were drawn.
-func (s FactoryTestSpec) result(real RealScore, scores []*float64, rank evidence.Sequential) (*FactoryTest, error) {
+func (s FactoryTestSpec) result(found RealScore, scores []*float64, rank evidence.Sequential) (*FactoryTest, error) {
 	t := &FactoryTest{
 		Run: s.Search.Run, P: 1, Threshold: s.Threshold(), Before: s.Before, Copies: rank.Copies, Reached: rank.Reached, Most: s.Copies.Most,
-		Score: real.Score, Null: s.Null, Version: s.Version,
+		Score: found.Score, Null: s.Null, Version: s.Version,
 	}
 	scores = scores[:rank.Copies]
 	for _, x := range scores {
@@ -156,10 +156,10 @@ func (s FactoryTestSpec) result(real RealScore, scores []*float64, rank evidence
 			t.Luckiest = x
 		}
 	}
-	if p := rank.P(); real.Score != nil && p != nil {
+	if p := rank.P(); found.Score != nil && p != nil {
 		t.P = *p
-		t.Best = s.Researches[real.Best].Operation
-		t.Passed = t.P <= t.Threshold && *real.Score > 0
+		t.Best = s.Researches[found.Best].Operation
+		t.Passed = t.P <= t.Threshold && *found.Score > 0
 	}
 	t.Summary = t.sentence()
 	var err error
@@ -167,7 +167,7 @@ func (s FactoryTestSpec) result(real RealScore, scores []*float64, rank evidence
 		Spec   FactoryTestSpec `json:"spec"`
 		Real   RealScore       `json:"real"`
 		Scores []*float64      `json:"scores"`
-	}{s.withoutPlaces(), real, scores})
+	}{s.withoutPlaces(), found, scores})
 	return t, err
 }
 
@@ -186,7 +186,8 @@ func (t *FactoryTest) sentence() string {
 	if t.Score == nil {
 		return "The run has no finalist, so there is nothing to compare with copies: p = 1."
 	}
-	said := fmt.Sprintf("%d of %s without an edge came to a score of at least %.2f: p = %.3g, and at most %.3g is allowed in test %d of this market",
+	said := fmt.Sprintf("%d of %s without an edge came to a score of at least %.2f: "+
+		"p = %.3g, and at most %.3g is allowed in test %d of this market",
 		t.Reached, text.Counted(t.Copies, "copy", "copies"), *t.Score, t.P, t.Threshold, t.Before+1)
 	if t.Passed {
 		return said + ". Something was there in these years."

@@ -120,9 +120,9 @@ func TestFactoryPlan_RanksAsOneByOne(t *testing.T) {
 		score  func(int) *float64
 	}{
 		"nothing reaches it":         {CopyCounts{39, 1}, func(i int) *float64 { return new(-float64(i)) }},
-		"the third reaches it":       {CopyCounts{39, 1}, func(i int) *float64 { return new(map[bool]float64{true: 2, false: 0}[i == 2 || i == -1]) }},
-		"the last of 199 reaches it": {CopyCounts{199, 5}, func(i int) *float64 { return new(map[bool]float64{true: 2, false: 0}[i == 198 || i == -1]) }},
-		"every tenth reaches it":     {CopyCounts{199, 5}, func(i int) *float64 { return new(map[bool]float64{true: 2, false: 0}[i%10 == 9 || i == -1]) }},
+		"the third reaches it":       {CopyCounts{39, 1}, twoIf(func(i int) bool { return i == 2 || i == -1 })},
+		"the last of 199 reaches it": {CopyCounts{199, 5}, twoIf(func(i int) bool { return i == 198 || i == -1 })},
+		"every tenth reaches it":     {CopyCounts{199, 5}, twoIf(func(i int) bool { return i%10 == 9 || i == -1 })},
 		"no copy has a finalist": {CopyCounts{39, 1}, func(i int) *float64 {
 			if i >= 0 {
 				return nil
@@ -172,7 +172,8 @@ func TestFactoryPlan_ADeadPartEndsItAndIsResumed(t *testing.T) {
 	x := newTestRun(t, testSpec(t))
 	x.next(ktrdr.WhyCreated)
 	x.children[0].Status, x.children[0].ErrorMessage = ktrdr.Failed, "the disk is full"
-	if d := x.next(ktrdr.WhyChild); d.Finish == nil || d.Finish.Outcome != ktrdr.Failed || !strings.Contains(d.Finish.ErrorMessage, "the disk is full") {
+	d := x.next(ktrdr.WhyChild)
+	if d.Finish == nil || d.Finish.Outcome != ktrdr.Failed || !strings.Contains(d.Finish.ErrorMessage, "the disk is full") {
 		t.Errorf("%+v, want FAILED with the reason", d.Finish)
 	}
 	if d := x.next(ktrdr.WhyResumed); len(d.Resume) != 1 || d.Resume[0] != x.children[0].ID {
@@ -226,7 +227,10 @@ func TestKeeper_TestsARunBeforeItEnds(t *testing.T) {
 		"asked for":            {`{"test":true}`, nil, []string{"close 0", "test run_a", "end"}, "", false},
 		"not asked for":        {`{"fresh":true}`, nil, []string{"close 0", "end"}, "", false},
 		"no request":           {"", nil, []string{"close 0", "end"}, "", false},
-		"it cannot be tested":  {`{"test":true}`, refused("a research failed"), []string{"close 0", "test run_a", "end"}, "a research failed", false},
+		"it cannot be tested": {
+			`{"test":true}`, refused("a research failed"),
+			[]string{"close 0", "test run_a", "end"}, "a research failed", false,
+		},
 		"the database is away": {`{"test":true}`, ktrdr.Errorf(ktrdr.CodeUnavailable, "away"), []string{"close 0", "test run_a"}, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,5 +252,15 @@ func TestKeeper_TestsARunBeforeItEnds(t *testing.T) {
 				t.Errorf("said %q, want %q", said, c.why)
 			}
 		})
+	}
+}
+
+// twoIf scores 2 where reached says so, and 0 elsewhere.
+func twoIf(reached func(i int) bool) func(i int) *float64 {
+	return func(i int) *float64 {
+		if reached(i) {
+			return new(2.0)
+		}
+		return new(0.0)
 	}
 }

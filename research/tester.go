@@ -102,8 +102,8 @@ func (t Tester) spec(ctx context.Context, run *ktrdr.Run, null Null) (FactoryTes
 	case run.State != ktrdr.RunCompleted:
 		return FactoryTestSpec{}, refused("run %s is %s: only a whole run can be compared with copies", name, run.State)
 	case run.Created > MaxTested:
-		return FactoryTestSpec{}, refused("run %s has %d researches, and each copy is searched as often: at most %d can be tested", name, run.Created,
-			MaxTested)
+		return FactoryTestSpec{}, refused("run %s has %d researches, and each copy is searched as often: at most %d can be tested",
+			name, run.Created, MaxTested)
 	}
 	ops, err := t.researches(ctx, run)
 	if err != nil {

@@ -87,7 +87,7 @@ func newResearch(a *app) *cobra.Command {
 		"how long a research waits for an assistant before the built-in designer takes over (default 30m)")
 	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue although a gate rejects the strategy")
 	flags.BoolVar(&f.Fresh, "fresh", false, "start without memory of earlier runs")
-	flags.BoolVar(&f.Test, "test", false, "when the run has ended, test it on permuted copies of its bars, as ktrdr runs test does; needs --fresh")
+	flags.BoolVar(&f.Test, "test", false, "test the run on permuted copies of its bars when it has ended (ktrdr runs test); needs --fresh")
 	flags.BoolVar(&f.ignore, "ignore-unknown", false, "start even if nothing in the goal is understood")
 	flags.BoolVar(&f.DryRun, "dry-run", false, "start nothing; print what is understood, how many trials it adds and how long it takes")
 	flags.BoolVar(&f.Force, "force", false, "if too many researches are active, wait in the queue instead of being refused")

@@ -150,7 +150,7 @@ func newTestRun(a *app) *cobra.Command {
 		return a.started(ctx, c, started, err, follow)
 	})
 	cmd.Flags().StringVar(&null, "null", "", "how copies are made: flips, blocks or both (default flips)")
-	cmd.Flags().IntVar(&r.Copies, "copies", 0, "copies that are searched at most (default 5/threshold - 1, such as 199 in the first test of a market)")
+	cmd.Flags().IntVar(&r.Copies, "copies", 0, "copies that are searched at most (default 5/threshold - 1: 199 in the first test of a market)")
 	notZero(cmd.Flags(), "copies")
 	cmd.Flags().BoolVar(&follow, "follow", false, "follow it to its end")
 	return cmd

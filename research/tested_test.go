@@ -224,12 +224,13 @@ func TestKeeper_TestsARunBeforeItEnds(t *testing.T) {
 		why     string
 		fails   bool
 	}{
-		"asked for":            {`{"test":true}`, nil, []string{"close 0", "test run_a", "end"}, "", false},
-		"not asked for":        {`{"fresh":true}`, nil, []string{"close 0", "end"}, "", false},
-		"no request":           {"", nil, []string{"close 0", "end"}, "", false},
+		"asked for":     {`{"test":true}`, nil, []string{"close 0", "test run_a", "end"}, "", false},
+		"not asked for": {`{"fresh":true}`, nil, []string{"close 0", "end"}, "", false},
+		"no request":    {"", nil, []string{"close 0", "end"}, "", false},
 		"it cannot be tested": {
 			`{"test":true}`, refused("a research failed"),
-			[]string{"close 0", "test run_a", "end"}, "a research failed", false,
+			[]string{"close 0", "test run_a", "end"},
+			"a research failed", false,
 		},
 		"the database is away": {`{"test":true}`, ktrdr.Errorf(ktrdr.CodeUnavailable, "away"), []string{"close 0", "test run_a"}, "", true},
 	} {

@@ -73,6 +73,7 @@ func lines(b *Bars, head, row string, opt ...func(*writer)) []byte {
 		x := b.At(i)
 		at := time.Unix(x.Time, 0).UTC()
 		s := strings.NewReplacer("{o}", w.number(x.Open), "{h}", w.number(x.High), "{l}", w.number(x.Low), "{c}", w.number(x.Close),
+			"{ask}", w.number(math.Round(1e5*x.Close+7)/1e5),
 			"{v}", w.volume(x.Volume), "{s}", strconv.FormatInt(x.Time, 10), "{ms}", strconv.FormatInt(1000*x.Time, 10),
 			"{ns}", strconv.FormatInt(1e9*x.Time, 10), "{end}", strconv.FormatInt(1000*(x.Time+3600)-1, 10),
 			"{excel}", strconv.FormatFloat(float64(x.Time)/86400+25569, 'f', 8, 64)).Replace(row)
@@ -180,6 +181,110 @@ func spread(b *Bars) *Bars {
 	return &with
 }
 
+// tickLines writes four quotes for each bar: its open, high, low and close as bids, with
+// asks 7 points above, and parts of seconds. What they make has volumes of 4.
+func tickLines(b *Bars, head, row string) (truth *Bars, text []byte) {
+	truth = spread(b)
+	truth.Volume = slices.Repeat([]float64{4}, b.Len())
+	out := []byte(head)
+	for i := range b.Len() {
+		x := b.At(i)
+		for k, bid := range []float64{x.Open, x.High, x.Low, x.Close} {
+			at := time.Unix(x.Time, 0).UTC().Add(time.Duration(k)*14*time.Second + 123*time.Millisecond)
+			s := strings.NewReplacer("{bid}", plainNumber(bid), "{ask}", plainNumber(math.Round(1e5*bid+7)/1e5),
+				"{ms}", strconv.FormatInt(at.UnixMilli(), 10), "{us}", strconv.FormatInt(at.UnixMicro(), 10),
+				"{ns}", strconv.FormatInt(at.UnixNano(), 10),
+				"{s}", strconv.FormatInt(at.Unix(), 10), "{size}", plainNumber(x.Volume/4)).Replace(row)
+			from, to := strings.IndexByte(s, '['), strings.IndexByte(s, ']')
+			if from >= 0 {
+				s = s[:from] + at.Format(s[from+1:to]) + s[to+1:]
+			}
+			out = append(out, s...)
+		}
+	}
+	return truth, out
+}
+
+// quotesOf is a corpus file of quotes.
+func quotesOf(what, name, format string, b *Bars, head, row string) corpusFile {
+	truth, text := tickLines(b, head, row)
+	const says = "bars of bids; the spread is the mean of ask less bid"
+	return corpusFile{what: what, name: name, format: format, truth: truth, text: text, says: says}
+}
+
+// tradesOf is a corpus file of trades, whose volumes add up to those of the bars.
+func tradesOf(what, name, format string, b *Bars, head, row string) corpusFile {
+	_, text := tickLines(b, head, row)
+	return corpusFile{what: what, name: name, format: format, truth: b, text: text, says: "made into 1m bars of trades"}
+}
+
+// tickCorpus are the files of quotes and trades.
+func tickCorpus(est, eet *time.Location) []corpusFile {
+	m1 := truthOf(M1, 60)
+	compact := func(zone *time.Location, row string) []byte { // HistData writes the time in one number behind the date
+		_, text := tickLines(inZone(m1, zone), "", row)
+		return bytes.ReplaceAll(text, []byte("~."), nil)
+	}
+	hist := quotesOf("HistData ticks", "DAT_ASCII_EURUSD_T_202001.csv", "HistData ticks", m1, "", "")
+	hist.text = compact(est, "[20060102 150405~.000],{bid},{ask},0\n")
+	inEET := quotesOf("Dukascopy ticks, EET", "EURUSD_Ticks_29.01.2020-29.01.2020.csv", "Dukascopy ticks", m1, "", "")
+	_, inEET.text = tickLines(inZone(m1, eet), "Time (EET),Ask,Bid,AskVolume,BidVolume \n", "[2006.01.02 15:04:05.000],{ask},{bid},1.5,0.75\n")
+	ninja := quotesOf("NinjaTrader ticks", "EURUSD.Last.txt", "NinjaTrader ticks", m1, "", "")
+	ninja.text = bytes.ReplaceAll(compact(time.UTC, "[20060102 150405~.0000000];{bid};{bid};{ask};1\n"),
+		[]byte("1230000;"), []byte(" 1230000;"))
+	newest := quotesOf("quotes, newest first", "EURUSD.csv", "table of quotes with a header", m1, "time,bid,ask\n",
+		"[2006-01-02T15:04:05.000Z],{bid},{ask}\n")
+	newest.text = reversed(newest.text, 1)
+	hourly := quotesOf("quotes into bars of an hour", "EURUSD_1h.csv", "table of quotes with a header", truthOf(H1, 60),
+		"timestamp,bid,ask\n", "{ms},{bid},{ask}\n")
+	hourly.opt.Timeframe = H1
+	half := quotesOf("MetaTrader 5 ticks", "EURUSD_202001290000_202001292359.csv", "MetaTrader 5 ticks", m1, "", "")
+	_, half.text = tickLines(m1, "<DATE>\t<TIME>\t<BID>\t<ASK>\t<LAST>\t<VOLUME>\t<FLAGS>\n",
+		"[2006.01.02\t15:04:05.000]\t{bid}\t{ask}\t\t\t6\n")
+	return []corpusFile{
+		half, hist, inEET, ninja, newest, hourly,
+		quotesOf("Dukascopy ticks", "EURUSD_Ticks_29.01.2020-29.01.2020.csv", "Dukascopy ticks", m1,
+			"Gmt time,Ask,Bid,AskVolume,BidVolume\n", "[02.01.2006 15:04:05.000],{ask},{bid},1.5,0.75\n"),
+		quotesOf("Dukascopy ticks by dukascopy-node", "eurusd-tick-2020-01-29-2020-01-30.csv", "Dukascopy ticks", m1,
+			"timestamp,askPrice,bidPrice,askVolume,bidVolume\n", "{ms},{ask},{bid},1.5,0.75\n"),
+		quotesOf("TrueFX ticks", "EURUSD-2020-01.csv", "TrueFX ticks", m1, "", "EUR/USD,[20060102 15:04:05.000],{bid},{ask}\n"),
+		quotesOf("quotes of any program", "EURUSD.csv", "table of quotes with a header", m1,
+			"time,bid,ask,bid_size,ask_size\n", "[2006-01-02 15:04:05.000],{bid},{ask},1,2\n"),
+		quotesOf("Polygon quotes", "EURUSD.csv", "Polygon quotes", m1,
+			"ticker,ask_price,ask_size,bid_price,bid_size,sip_timestamp\n", "C:EURUSD,{ask},1,{bid},1,{ns}\n"),
+		tradesOf("Binance trades", "BTCUSDT-trades-2020-01.csv", "Binance trades", m1, "", "17,{bid},{size},1.5,{ms},true,true\n"),
+		tradesOf("Binance trades in millionths", "BTCUSDT-trades-2025-01.csv", "Binance trades", m1, "", "17,{bid},{size},1.5,{us},true,true\n"),
+		tradesOf("Binance trades with a header", "BTCUSDT-trades-2020-01.csv", "Binance trades", m1,
+			"id,price,qty,quote_qty,time,is_buyer_maker\n", "17,{bid},{size},1.5,{ms},true\n"),
+		tradesOf("Binance aggregate trades", "BTCUSDT-aggTrades-2020-01.csv", "Binance trades", m1, "", "17,{bid},{size},1,2,{ms},True,True\n"),
+		tradesOf("Kraken trades", "XBTUSD.csv", "Kraken trades", m1, "", "{s},{bid},{size}\n"),
+		tradesOf("trades of any program", "EURUSD.csv", "table of trades with a header", m1, "time,price,size\n", "{s}.123,{bid},{size}\n"),
+		{
+			what: "bars of bids with asks", name: "EURUSD_1h.csv", truth: spread(truthOf(H1, 60)), format: "FXCM candles",
+			says: "spread is ask less bid",
+			text: lines(truthOf(H1, 60), "DateTime,BidOpen,BidHigh,BidLow,BidClose,AskOpen,AskHigh,AskLow,AskClose,TickQty\n",
+				"[01/02/2006 15:04:05.000],{o},{h},{l},{c},1,1,1,{ask},{v}\n"),
+		},
+		{
+			what: "a quote in the wrong place", name: "EURUSD.csv",
+			refuse: "EURUSD.csv:4: out-of-order: 2020-01-02 00:00:05 comes after 2020-01-02 00:01:00",
+			text:   []byte("time,bid,ask\n2020-01-02 00:00:00,1,2\n2020-01-02 00:01:00,1,2\n2020-01-02 00:00:05,1,2\n"),
+		},
+		{
+			what: "a crossed quote", name: "EURUSD.csv", refuse: "EURUSD.csv:3: negative-spread: ",
+			text: []byte("time,bid,ask\n2020-01-02 00:00:00,1,2\n2020-01-02 00:01:00,2,1\n"),
+		},
+		{
+			what: "daily closes are no trades", name: "EURUSD.csv", refuse: `has no column for open`,
+			text: []byte("date,close,volume\n2020-01-02,1,2\n2020-01-03,2,1\n"),
+		},
+		{
+			what: "prices of days in place of trades", name: "EURUSD.csv", refuse: "bars are mostly 24h0m0s apart",
+			text: []byte("date,price,volume\n2020-01-02,1,2\n2020-01-03,2,1\n2020-01-04,2,1\n"),
+		},
+	}
+}
+
 const ohlcv = "{o},{h},{l},{c},{v}\n"
 
 func corpus(t *testing.T) []corpusFile {
@@ -200,7 +305,7 @@ func corpus(t *testing.T) []corpusFile {
 		x.Time = time.Date(2020, 3, 1+i, 0, 0, 0, 0, time.UTC).Unix()
 		undecided.Append(x)
 	}
-	return []corpusFile{
+	return append(tickCorpus(est, eet), []corpusFile{
 		{
 			what: "MetaTrader 5", name: "EURUSD_H1.csv", truth: spread(h1), format: "MetaTrader 5 export",
 			text: lines(h1, mt5, "[2006.01.02]\t[15:04:05]\t{o}\t{h}\t{l}\t{c}\t{v}\t0\t7\n"),
@@ -459,7 +564,7 @@ func corpus(t *testing.T) []corpusFile {
 			text: []byte("Date,Open,High,Low,Close\n13/01/2020,1,1,1,1\n14/01/2020,1,1,1,1\n02/13/2020,1,1,1,1\n"),
 			opt:  ImportOptions{Source: "x.csv"},
 		},
-	}
+	}...)
 }
 
 func TestCorpus_IsRecognisedOrRefused(t *testing.T) {

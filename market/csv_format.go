@@ -14,10 +14,50 @@ type fileFormat struct {
 	file *regexp.Regexp // what its file name looks like, where only that tells it
 	row  *regexp.Regexp // the first row, where there is no header
 	tail string         // a name that its header must have
+
+	columns []role // of the rows, where row alone does not show them
 }
+
+// Columns of ticks in files without a header.
+var (
+	quoteColumns = []role{timeRole, bidRole, askRole}
+	tradeColumns = []role{timeRole, closeRole, volumeRole}
+)
 
 // fileFormats are tried in this order. A format without a zone of its own is read as UTC, or as --zone says.
 var fileFormats = []fileFormat{
+	{
+		name: "HistData ticks", zone: "EST", row: regexp.MustCompile(`^\d{8} \d{9},[\d.]+,[\d.]+,\d+$`), columns: quoteColumns,
+	},
+	{
+		name: "TrueFX ticks", zone: "UTC", row: regexp.MustCompile(`^[A-Z]{3}/[A-Z]{3},\d{8} \d\d:\d\d:\d\d\.\d+,[\d.]+,[\d.]+$`),
+		columns: append([]role{symbolRole}, quoteColumns...),
+	},
+	{
+		name: "NinjaTrader ticks", row: regexp.MustCompile(`^\d{8} \d{6} \d{7};[\d.]+;[\d.]+;[\d.]+;\d+$`),
+		columns: []role{timeRole, ignored, bidRole, askRole},
+	},
+	{
+		name: "Binance trades", zone: "UTC", row: regexp.MustCompile(`(?i)^\d+,[\d.]+,[\d.]+,[\d.]+,\d{13,16},(true|false),(true|false)$`),
+		columns: []role{ignored, closeRole, volumeRole, ignored, timeRole},
+	},
+	{
+		name: "Binance trades", zone: "UTC", row: regexp.MustCompile(`(?i)^\d+,[\d.]+,[\d.]+,\d+,\d+,\d{13,16},(true|false)(,(true|false))?$`),
+		columns: []role{ignored, closeRole, volumeRole, ignored, ignored, timeRole},
+	},
+	{
+		name: "Kraken trades", zone: "UTC", row: regexp.MustCompile(`^\d{10}(\.\d+)?,[\d.]+,[\d.]+$`), columns: tradeColumns,
+	},
+	{name: "MetaTrader 5 ticks", head: "date time bid ask last volume flags"},
+	{name: "Dukascopy ticks", head: "gmttime ask bid askvolume bidvolume", zone: "UTC"},
+	{name: "Dukascopy ticks", head: "timeutc ask bid askvolume bidvolume", zone: "UTC"},
+	{name: "Dukascopy ticks", head: "timeeet ask bid askvolume bidvolume", zone: "EET"},
+	{name: "Dukascopy ticks", head: "localtime ask bid askvolume bidvolume"},
+	{name: "Dukascopy ticks", head: "timestamp askprice bidprice", zone: "UTC"},
+	{name: "Binance trades", head: "id price qty quoteqty time", zone: "UTC"},
+	{name: "Binance trades", head: "aggtradeid price quantity firsttradeid lasttradeid transacttime", zone: "UTC"},
+	{name: "Polygon quotes", tail: "siptimestamp", zone: "UTC"},
+	{name: "FXCM candles", head: "datetime bidopen bidhigh bidlow bidclose askopen askhigh asklow askclose", zone: "UTC"},
 	{name: "HistData", zone: "EST", file: regexp.MustCompile(`(?i)^DAT_(ASCII|MT|NT|XLSX)_`)},
 	{name: "MetaTrader 5 export", head: "date time open high low close tickvol"},
 	{name: "MetaTrader 5 export", head: "date open high low close tickvol"},
@@ -43,6 +83,16 @@ var fileFormats = []fileFormat{
 	{name: "TradingView export", head: "time open high low close"},
 	{name: "NinjaTrader export", row: regexp.MustCompile(`^\d{8} \d{6};`)},
 	{name: "Kraken OHLCVT", row: regexp.MustCompile(`^\d{10}(,[^,]*){6}$`), zone: "UTC"},
+}
+
+// columnsOf are those of the ticks of which line is the first, without a header; nil if it is not one.
+func columnsOf(line []byte) []role {
+	for i := range fileFormats {
+		if f := &fileFormats[i]; f.columns != nil && f.row.Match(line) {
+			return f.columns
+		}
+	}
+	return nil
 }
 
 // formatOf is the format of a table; nil if none is known.

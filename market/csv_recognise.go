@@ -98,7 +98,11 @@ func (t *table) start(lines [][]byte, i int, forced byte) (bool, error) {
 		header = header || roleOf(names[k]).role != ignored
 	}
 	if !header {
-		if roles := bare(cells); roles != nil {
+		roles := columnsOf(line)
+		if roles == nil {
+			roles = bare(cells)
+		}
+		if roles != nil {
 			t.columns, t.skip = roles, i
 			return true, nil
 		}
@@ -206,7 +210,7 @@ func (t *table) learn(lines [][]byte, opt ImportOptions) error {
 			if k >= len(cells) {
 				break
 			}
-			if r >= openRole && r <= adjustedRole && !r.optional() {
+			if r >= openRole && r <= adjustedRole && (!r.optional() || r >= bidRole) {
 				numbers = append(numbers, unquoted(cells[k]))
 			}
 		}
@@ -218,6 +222,7 @@ func (t *table) learn(lines [][]byte, opt ImportOptions) error {
 	if t.numbers, err = styleOf(numbers, opt.Decimal); err != nil {
 		return fmt.Errorf("line %d: %w", t.skip+1, err)
 	}
+	t.kind = kindOf(t.columns)
 	t.name(rows, opt)
 	if t.spreadsInPoints() {
 		t.point = tens[min(decimals(numbers, t.numbers), len(tens)-1)]
@@ -243,13 +248,15 @@ func decimals(cells [][]byte, style numberStyle) (most int) {
 	return most
 }
 
+var kindNames = [...]string{barRows: "table", quoteRows: "table of quotes", tradeRows: "table of trades"}
+
 // name finds out who writes such files. What is not known is a table with or without a header.
 func (t *table) name(rows [][][]byte, opt ImportOptions) {
 	known := t.format != ""
 	if !known {
-		t.format = "table without a header"
+		t.format = kindNames[t.kind] + " without a header"
 		if t.names != nil {
-			t.format = "table with a header"
+			t.format = kindNames[t.kind] + " with a header"
 		}
 	}
 	if f := formatOf(t, rows, cmp.Or(opt.Inside, opt.Source)); f != nil {
@@ -261,7 +268,7 @@ func (t *table) name(rows [][][]byte, opt ImportOptions) {
 	if len(t.columns) == 0 || len(rows) == 0 {
 		return
 	}
-	if t.names == nil && len(t.columns) == 6 && lowFirst(t, rows) {
+	if t.names == nil && len(t.columns) == 6 && t.kind == barRows && lowFirst(t, rows) {
 		t.columns = []role{timeRole, lowRole, highRole, openRole, closeRole, volumeRole}
 		t.format = "Coinbase candles"
 	}
@@ -324,9 +331,7 @@ func (t *table) recognition(given, zone *time.Location, opt *ImportOptions) *Rec
 	if t.point > 0 {
 		r.note("spread in points of " + strconv.FormatFloat(1/t.point, 'f', -1, 64))
 	}
-	if !slices.Contains(t.columns, volumeRole) {
-		r.note("no volume")
-	}
+	t.noteKind(r, opt)
 	if slices.Contains(t.columns, adjustedRole) {
 		if opt.Adjusted {
 			r.note("prices are scaled to the adjusted close")
@@ -335,4 +340,32 @@ func (t *table) recognition(given, zone *time.Location, opt *ImportOptions) *Rec
 		}
 	}
 	return r
+}
+
+// noteKind says what rows are where they are no bars, and what the bars are made of.
+func (t *table) noteKind(r *Recognition, opt *ImportOptions) {
+	if t.kind == barRows {
+		if slices.Contains(t.columns, askRole) {
+			r.note("spread is ask less bid")
+		}
+		if !slices.Contains(t.columns, volumeRole) {
+			r.note("no volume")
+		}
+		return
+	}
+	r.note(tickNote(t.kind, opt))
+}
+
+// tickNote says what bars are made of.
+func tickNote(k kind, opt *ImportOptions) string {
+	said := "made into " + string(cmp.Or(opt.Timeframe, tickTimeframe)) + " bars of "
+	if k == quoteRows {
+		said += "bids; the spread is the mean of ask less bid; volume counts the quotes"
+	} else {
+		said += "trades"
+	}
+	if opt.Timeframe == "" {
+		said += "; --timeframe makes other bars"
+	}
+	return said
 }

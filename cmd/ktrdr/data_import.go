@@ -22,7 +22,8 @@ folder stands for the price files in it.
 Symbol and timeframe come from the file name (EURUSD_1h.csv, EURUSDh1.csv.gz,
 EURUSD-1h.parquet), or from --symbol and --timeframe. Separator, header, columns,
 decimal mark, order of dates and time zone are recognised, and one line says how. Try it
-with --dry-run. Columns: time, open, high, low, close, and optionally volume.
+with --dry-run. Columns: time, open, high, low, close, and optionally volume and spread.
+Quotes (time, bid, ask) and trades are made into bars of 1m, or of --timeframe.
 
   ktrdr data import EURUSD_1h.csv --dry-run
   ktrdr data import Downloads/prices

@@ -305,7 +305,7 @@ func corpus(t *testing.T) []corpusFile {
 		x.Time = time.Date(2020, 3, 1+i, 0, 0, 0, 0, time.UTC).Unix()
 		undecided.Append(x)
 	}
-	return append(tickCorpus(est, eet), []corpusFile{
+	return append(append(tickCorpus(est, eet), parquetCorpus(t)...), []corpusFile{
 		{
 			what: "MetaTrader 5", name: "EURUSD_H1.csv", truth: spread(h1), format: "MetaTrader 5 export",
 			text: lines(h1, mt5, "[2006.01.02]\t[15:04:05]\t{o}\t{h}\t{l}\t{c}\t{v}\t0\t7\n"),
@@ -605,7 +605,7 @@ func differ(want, got *Bars) string {
 		return fmt.Sprintf("got %d bars of %s, want %d of %s", got.Len(), got.Timeframe, want.Len(), want.Timeframe)
 	}
 	for i := range want.Len() {
-		if want.At(i) != got.At(i) {
+		if !want.At(i).Same(got.At(i)) {
 			return fmt.Sprintf("bar %d is %+v, want %+v", i, got.At(i), want.At(i))
 		}
 	}

@@ -94,6 +94,10 @@ var arrows = map[string]rule{
 	"report": {ours: []string{".", "market", "research", "evidence", "evidence/panel", "jobs", "strategy"}},
 	"bundle": {ours: []string{".", "evidence", "jobs", "research", "worker"}}, // a claim as one file, and its check
 
+	"fetch": { // prices of public sources
+		ours: []string{".", "market"}, modules: []string{"github.com/ulikunitz/xz"},
+	},
+
 	// mechanisms
 	"resilience": {ours: []string{"."}},
 	"llm":        {ours: []string{".", "resilience"}, modules: []string{"github.com/goccy/go-yaml"}},
@@ -132,6 +136,7 @@ var arrows = map[string]rule{
 	"sqlstore/pgtest":       {modules: []string{"github.com/jackc/pgx/v5"}},
 	"strategy/strategytest": {},
 	"llm/llmtest":           {},
+	"fetch/fetchtest":       {ours: []string{"market"}, modules: []string{"github.com/ulikunitz/xz"}},
 	"worker/workertest":     {ours: []string{"."}},
 	"storetest":             {ours: []string{".", "thread"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"savertest":             {ours: []string{".", "thread"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},

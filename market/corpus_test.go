@@ -550,9 +550,33 @@ func corpus(t *testing.T) []corpusFile {
 			text: []byte("ticker,date,open,high,low,close\nAAPL,2020-01-02,1,1,1,1\nAAPL,2020-01-03,1,1,1,1\nMSFT,2020-01-02,1,1,1,1\n"),
 		},
 		{
-			what: "an archive of several files", name: "months.zip",
-			refuse: "the archive holds 2 price files (a.csv, b.csv …): unpack it, and import the folder",
-			text:   inZip(t, map[string][]byte{"a.csv": []byte("x"), "b.csv": []byte("x")}),
+			what: "a zip of several symbols", name: "months.zip",
+			refuse: "the archive holds EURUSD 1h (EURUSD_1h.csv) and GBPUSD 1h (GBPUSD_1h.csv): import it with `ktrdr data import` and without --symbol",
+			text:   inZip(t, map[string][]byte{"EURUSD_1h.csv": []byte("x"), "GBPUSD_1h.csv": []byte("x")}),
+		},
+		{
+			what: "a zip with an error in its second file", name: "months.zip",
+			refuse: "months.zip/BTCUSDT-1h-2020-02.csv:1: unreadable: ",
+			text: inZip(t, map[string][]byte{
+				"BTCUSDT-1h-2020-01.csv": lines(h1.Slice(0, 100), "", binance),
+				"BTCUSDT-1h-2020-02.csv": bytes.Replace(lines(h1.Slice(100, 200), "", binance), []byte("1."), []byte("no"), 1),
+			}),
+		},
+		{
+			what: "Binance zip of months, thousandths and then millionths", name: "BTCUSDT-1h.zip", truth: h1, format: "Binance klines",
+			says: "2 files of the archive are put together",
+			text: inZip(t, map[string][]byte{
+				"BTCUSDT-1h-2024-12.csv": lines(h1.Slice(0, 100), "", binance),
+				"BTCUSDT-1h-2025-01.csv": lines(h1.Slice(100, 200), "", strings.Replace(binance, "{ms}", "{s}000000", 1)),
+			}),
+		},
+		{
+			what: "HistData zip of two years", name: "EURUSD.zip", truth: m1, format: "HistData", says: "2 files of the archive are put together",
+			text: inZip(t, map[string][]byte{
+				"DAT_ASCII_EURUSD_M1_2019.csv": lines(inZone(m1.Slice(0, 200), est), "", "[20060102 150405];{o};{h};{l};{c};{v}\n"),
+				"DAT_ASCII_EURUSD_M1_2020.csv": lines(inZone(m1.Slice(200, 300), est), "", "[20060102 150405];{o};{h};{l};{c};{v}\n"),
+				"DAT_ASCII_EURUSD_M1_2020.txt": []byte("Gap of 60s found\n"),
+			}),
 		},
 		{
 			what: "an archive without prices", name: "x.zip", refuse: "there is no CSV or text file in the archive",

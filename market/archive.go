@@ -31,6 +31,9 @@ func openArchive(r io.ReaderAt, size int64) (archive, error) {
 	var tables, texts []*zip.File
 	for _, f := range z.File {
 		base := path.Base(f.Name)
+		if f.Name == "xl/workbook.xml" {
+			return archive{}, errors.New("this is an Excel workbook: save the sheet with the prices as CSV")
+		}
 		switch ext := strings.ToLower(path.Ext(base)); {
 		case f.FileInfo().IsDir() || strings.HasPrefix(f.Name, "__MACOSX/") || strings.HasPrefix(base, "."):
 		case ext == ".csv" || ext == ".tsv":

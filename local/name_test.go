@@ -50,6 +50,8 @@ func TestNamedSeries_ReadsPlainNames(t *testing.T) {
 		"EURUSD_Ticks_01.01.2020-31.01.2020.csv":                  "EURUSD",
 		"eurusd-tick-2020-01-01-2020-02-01.csv":                   "EURUSD",
 		"eurusd-m1-bid-2020-01-01-2020-02-01.csv":                 "EURUSD 1m",
+		"daily_adjusted_AAPL.csv":                                 "AAPL 1d",
+		"intraday_5min_AAPL.csv":                                  "AAPL 5m",
 		"BTCUSDT-aggTrades-2020-01-01.zip":                        "BTCUSDT",
 		"BTCUSDT-trades-2020-01.zip":                              "BTCUSDT",
 		"EURUSD-2020-01.zip":                                      "EURUSD",

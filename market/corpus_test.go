@@ -3,6 +3,7 @@ package market
 import (
 	"archive/zip"
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -179,6 +180,13 @@ func spread(b *Bars) *Bars {
 	with := *b
 	with.Spread = slices.Repeat([]float64{7e-5}, b.Len())
 	return &with
+}
+
+// withoutVolume is a series whose volumes are not known.
+func withoutVolume(b *Bars) *Bars {
+	without := *b
+	without.Volume = slices.Repeat([]float64{math.NaN()}, b.Len())
+	return &without
 }
 
 // tickLines writes four quotes for each bar: its open, high, low and close as bids, with
@@ -544,15 +552,70 @@ func corpus(t *testing.T) []corpusFile {
 			what: "a web page", name: "EURUSD.csv", refuse: "this is a web page, not prices",
 			text: []byte("<!DOCTYPE html>\n<html><body>Not found</body></html>\n"),
 		},
+		{
+			what: "an Excel workbook", name: "EURUSD.xlsx", refuse: "this is an Excel workbook: save the sheet with the prices as CSV",
+			text: inZip(t, map[string][]byte{"xl/workbook.xml": []byte("<workbook/>"), "xl/worksheets/sheet1.xml": []byte("<x/>")}),
+		},
+		{
+			what: "an old Excel workbook", name: "EURUSD.xls", refuse: "this is an Excel workbook, not a table of prices: save the prices as CSV",
+			text: []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\x00\x00\n"),
+		},
+		{
+			what: "a Feather file", name: "EURUSD.feather", refuse: "this is an Arrow (Feather) file, not a table of prices: save the prices as CSV",
+			text: []byte("ARROW1\x00\x00\xff\xff\xff\xff\n"),
+		},
+		{
+			what: "no volume", name: "EURUSD_1h.csv", truth: withoutVolume(h1), format: "table with a header", says: "no volume",
+			text: lines(h1, "Date,Open,High,Low,Close\n", "[2006-01-02 15:04],{o},{h},{l},{c}\n"),
+		},
+		{
+			what: "empty volumes", name: "EURUSD_1h.csv", truth: withoutVolume(h1), format: "table with a header",
+			text: lines(h1, "Date,Open,High,Low,Close,Volume\n", "[2006-01-02 15:04],{o},{h},{l},{c},\n"),
+		},
+		{
+			what: "HistData volumes, which are all 0", name: "DAT_ASCII_EURUSD_M1_202001.csv", truth: withoutVolume(m1), format: "HistData",
+			says: "its volumes of 0 are not known",
+			text: lines(inZone(m1, est), "", "[20060102 150405];{o};{h};{l};{c};0\n"),
+		},
+		{
+			what: "Yahoo volumes of a currency, which are all 0", name: "EURUSD=X.csv", truth: withoutVolume(d1), format: "Yahoo",
+			says: "its volumes of 0 are not known",
+			text: lines(d1, "Date,Open,High,Low,Close,Adj Close,Volume\n", "[2006-01-02],{o},{h},{l},{c},{c},0\n"),
+		},
 		{what: "JSON", name: "EURUSD.csv", refuse: "this is JSON", text: []byte(`{"error": "Rate limit"}` + "\n")},
 		{
 			what: "several symbols", name: "all.csv", refuse: "line 4: the file has rows of AAPL and of MSFT",
 			text: []byte("ticker,date,open,high,low,close\nAAPL,2020-01-02,1,1,1,1\nAAPL,2020-01-03,1,1,1,1\nMSFT,2020-01-02,1,1,1,1\n"),
 		},
 		{
-			what: "an archive of several files", name: "months.zip",
-			refuse: "the archive holds 2 price files (a.csv, b.csv …): unpack it, and import the folder",
-			text:   inZip(t, map[string][]byte{"a.csv": []byte("x"), "b.csv": []byte("x")}),
+			what: "a zip of several symbols", name: "months.zip",
+			refuse: "the archive holds EURUSD 1h (EURUSD_1h.csv) and GBPUSD 1h (GBPUSD_1h.csv): import it with `ktrdr data import` " +
+				"and without --symbol",
+			text: inZip(t, map[string][]byte{"EURUSD_1h.csv": []byte("x"), "GBPUSD_1h.csv": []byte("x")}),
+		},
+		{
+			what: "a zip with an error in its second file", name: "months.zip",
+			refuse: "months.zip/BTCUSDT-1h-2020-02.csv:1: unreadable: ",
+			text: inZip(t, map[string][]byte{
+				"BTCUSDT-1h-2020-01.csv": lines(h1.Slice(0, 100), "", binance),
+				"BTCUSDT-1h-2020-02.csv": bytes.Replace(lines(h1.Slice(100, 200), "", binance), []byte("1."), []byte("no"), 1),
+			}),
+		},
+		{
+			what: "Binance zip of months, thousandths and then millionths", name: "BTCUSDT-1h.zip", truth: h1, format: "Binance klines",
+			says: "2 files of the archive are put together",
+			text: inZip(t, map[string][]byte{
+				"BTCUSDT-1h-2024-12.csv": lines(h1.Slice(0, 100), "", binance),
+				"BTCUSDT-1h-2025-01.csv": lines(h1.Slice(100, 200), "", strings.Replace(binance, "{ms}", "{s}000000", 1)),
+			}),
+		},
+		{
+			what: "HistData zip of two years", name: "EURUSD.zip", truth: m1, format: "HistData", says: "2 files of the archive are put together",
+			text: inZip(t, map[string][]byte{
+				"DAT_ASCII_EURUSD_M1_2019.csv": lines(inZone(m1.Slice(0, 200), est), "", "[20060102 150405];{o};{h};{l};{c};{v}\n"),
+				"DAT_ASCII_EURUSD_M1_2020.csv": lines(inZone(m1.Slice(200, 300), est), "", "[20060102 150405];{o};{h};{l};{c};{v}\n"),
+				"DAT_ASCII_EURUSD_M1_2020.txt": []byte("Gap of 60s found\n"),
+			}),
 		},
 		{
 			what: "an archive without prices", name: "x.zip", refuse: "there is no CSV or text file in the archive",
@@ -567,6 +630,59 @@ func corpus(t *testing.T) []corpusFile {
 	}...)
 }
 
+var update = flag.Bool("update", false, "rewrite the table of docs/files.md")
+
+// TestCorpus_IsTheTableOfTheDocs holds the page of price files to the corpus.
+func TestCorpus_IsTheTableOfTheDocs(t *testing.T) {
+	const page = "../docs/files.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := corpus(t)
+	if len(files) < 80 {
+		t.Errorf("the corpus has %d files, want at least 80", len(files))
+	}
+	var read, refused strings.Builder
+	seen := map[string]bool{}
+	for _, f := range files {
+		if seen[f.what] {
+			t.Errorf("two files are %q", f.what)
+		}
+		seen[f.what] = true
+		if f.refuse != "" {
+			fmt.Fprintf(&refused, "| %s | `%s` | %s |\n", f.what, f.name, strings.ReplaceAll(f.refuse, "`", ""))
+			continue
+		}
+		said := f.format
+		if f.says != "" {
+			said += "; … " + f.says
+		}
+		fmt.Fprintf(&read, "| %s | `%s` | %s |\n", f.what, f.name, said)
+	}
+	want := withTable(withTable(string(text), "| file | name, such as | recognised as |", read.String()),
+		"| file | name, such as | the refusal has the words |", refused.String())
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s does not list what the corpus has: run `go test ./market -run TheTableOfTheDocs -update` and look at the difference", page)
+	}
+	if err := os.WriteFile(page, []byte(want), 0o644); err != nil { //nolint:gosec // a page of the documentation
+		t.Fatal(err)
+	}
+}
+
+// withTable is text with other rows below the head of a table.
+func withTable(text, head, rows string) string {
+	before, after, _ := strings.Cut(text, head+"\n|---|---|---|\n")
+	rest := ""
+	if i := strings.Index("\n"+after, "\n\n"); i >= 0 {
+		rest = ("\n" + after)[i+1:]
+	}
+	return before + head + "\n|---|---|---|\n" + rows + rest
+}
+
 func TestCorpus_IsRecognisedOrRefused(t *testing.T) {
 	dir := t.TempDir()
 	for i, f := range corpus(t) {
@@ -579,6 +695,11 @@ func TestCorpus_IsRecognisedOrRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.opt.Symbol = "EURUSD"
+			if _, _, ok := NamedSeries(f.name); !ok && f.refuse == "" {
+				if symbol, _ := Peek(t.Context(), name, "", f.opt); symbol == "" {
+					t.Errorf("neither the name %q nor the rows tell the symbol", f.name)
+				}
+			}
 			got, rep, err := ReadFile(t.Context(), name, f.opt)
 			if f.refuse != "" {
 				if err == nil || !strings.Contains(err.Error(), f.refuse) {

@@ -16,6 +16,7 @@ type fileFormat struct {
 	tail string         // a name that its header must have
 
 	columns []role // of the rows, where row alone does not show them
+	zeros   bool   // where it knows no volumes, it writes 0 in every row
 }
 
 // Columns of ticks in files without a header.
@@ -58,7 +59,7 @@ var fileFormats = []fileFormat{
 	{name: "Binance trades", head: "aggtradeid price quantity firsttradeid lasttradeid transacttime", zone: "UTC"},
 	{name: "Polygon quotes", tail: "siptimestamp", zone: "UTC"},
 	{name: "FXCM candles", head: "datetime bidopen bidhigh bidlow bidclose askopen askhigh asklow askclose", zone: "UTC"},
-	{name: "HistData", zone: "EST", file: regexp.MustCompile(`(?i)^DAT_(ASCII|MT|NT|XLSX)_`)},
+	{name: "HistData", zone: "EST", file: regexp.MustCompile(`(?i)^DAT_(ASCII|MT|NT|XLSX)_`), zeros: true},
 	{name: "MetaTrader 5 export", head: "date time open high low close tickvol"},
 	{name: "MetaTrader 5 export", head: "date open high low close tickvol"},
 	{name: "MetaTrader 4 export", row: regexp.MustCompile(`^\d{4}\.\d\d\.\d\d,\d\d:\d\d,`)},
@@ -72,12 +73,12 @@ var fileFormats = []fileFormat{
 	{name: "Polygon", tail: "windowstart", zone: "UTC"},
 	{name: "Polygon", head: "v vw o c h l t", zone: "UTC"},
 	{name: "Alpha Vantage", head: "timestamp open high low close adjustedclose volume"},
-	{name: "Stooq", head: "ticker per date time open high low close"},
-	{name: "Stooq", head: "data otwarcie najwyzszy najnizszy zamkniecie"},
-	{name: "Yahoo", head: "date open high low close adjclose volume"},
-	{name: "yfinance", head: "date adjclose close high low open volume"},
-	{name: "yfinance", head: "datetime open high low close volume dividends"},
-	{name: "yfinance", head: "date open high low close volume dividends"},
+	{name: "Stooq", head: "ticker per date time open high low close", zeros: true},
+	{name: "Stooq", head: "data otwarcie najwyzszy najnizszy zamkniecie", zeros: true},
+	{name: "Yahoo", head: "date open high low close adjclose volume", zeros: true},
+	{name: "yfinance", head: "date adjclose close high low open volume", zeros: true},
+	{name: "yfinance", head: "datetime open high low close volume dividends", zeros: true},
+	{name: "yfinance", head: "date open high low close volume dividends", zeros: true},
 	{name: "CryptoDataDownload", head: "unix date symbol open high low close", zone: "UTC"},
 	{name: "Investing.com", head: "date price open high low vol"},
 	{name: "TradingView export", head: "time open high low close"},

@@ -23,6 +23,7 @@ type table struct {
 	zone   string // the name of the zone that the format has, if it has one
 	symbol string // that the head names
 	names  []string
+	zeros  bool // as of fileFormat
 	binary bool // numbers of times have a unit each: see stampReader.anyUnit
 }
 
@@ -69,9 +70,23 @@ func recognise(head []byte, opt ImportOptions) (table, error) {
 	return t, first
 }
 
+// otherKinds are how files begin that are not text.
+var otherKinds = [][2]string{
+	{"\xd0\xcf\x11\xe0", "an Excel workbook"},
+	{"ARROW1", "an Arrow (Feather) file"},
+	{"\x89HDF", "an HDF5 file"},
+	{"SQLite format 3", "an SQLite database"},
+}
+
 // noTable refuses what is sent in place of prices when a download fails.
 func noTable(head []byte) error {
-	begin := bytes.ToLower(bytes.TrimSpace(head[:min(len(head), 512)]))
+	raw := head[:min(len(head), 512)]
+	for _, kind := range otherKinds {
+		if bytes.HasPrefix(raw, []byte(kind[0])) {
+			return fmt.Errorf("line 1: this is %s, not a table of prices: save the prices as CSV or Parquet", kind[1])
+		}
+	}
+	begin := bytes.ToLower(bytes.TrimSpace(raw))
 	for _, s := range []string{"<!doctype", "<html", "<head", "<?xml", "<body"} {
 		if bytes.HasPrefix(begin, []byte(s)) {
 			return fmt.Errorf("line 1: this is a web page, not prices: the download probably failed; download the file again")
@@ -135,7 +150,7 @@ func (t *table) tickers(lines [][]byte, i int, names []string) (last int, ok boo
 		case (first == "ticker" || first == "symbols" || first == "symbol") && len(cells) > 1:
 			t.symbol = string(unquoted(cells[1]))
 		case headings[first].role == timeRole && len(bytes.Trim(lines[k], "\", ;\t"+string(unquoted(cells[0])))) == 0:
-			t.format = "yfinance"
+			t.format, t.zeros = "yfinance", true
 			return k, true
 		}
 	}
@@ -263,7 +278,7 @@ func (t *table) name(rows [][][]byte, opt ImportOptions) {
 		if !known {
 			t.format = f.name
 		}
-		t.zone = f.zone
+		t.zone, t.zeros = f.zone, t.zeros || f.zeros
 	}
 	if len(t.columns) == 0 || len(rows) == 0 {
 		return

@@ -19,6 +19,8 @@ var namePatterns = []*regexp.Regexp{
 	regexp.MustCompile(`^(?P<symbol>[a-z0-9]+)-(?P<tf>[a-z0-9]+)-(?:bid|ask)$`),
 	// TradingView: FX_EURUSD, 60
 	regexp.MustCompile(`^[A-Z0-9]+_(?P<symbol>[A-Z0-9.!]+), (?P<tf>[0-9]*[A-Z]?)(?: .*)?$`),
+	// Alpha Vantage: daily_AAPL, daily_adjusted_AAPL, intraday_5min_AAPL
+	regexp.MustCompile(`^(?:intraday_)?(?P<tf>daily|weekly|monthly|[0-9]+min)(?:_adjusted)?_(?P<symbol>[A-Z0-9.]+)$`),
 	// Investing.com: EUR_USD Historical Data
 	regexp.MustCompile(`^(?P<symbol>[A-Z0-9_]+) Historical Data$`),
 	// NinjaTrader: EURUSD.Last

@@ -127,7 +127,7 @@ func (p *parquetReader) group(g guard, meta *format.RowGroup, group parquet.RowG
 		case r == timeRole:
 			p.rows.Time, err = appendChunk(p.rows.Time, chunks[i], p.opt.MaxRows, noTime, p.times.value)
 		case int(r) < len(into):
-			*into[r], err = appendChunk(*into[r], chunks[i], p.opt.MaxRows, math.NaN(), decimal(column.Type()))
+			*into[r], err = appendChunk(*into[r], chunks[i], p.opt.MaxRows, math.NaN(), decimal(column.Type())) //nolint:gosec // r is in it
 		}
 		if err != nil {
 			return fmt.Errorf("column %q: %w", column.Name(), err)

@@ -105,7 +105,7 @@ func newDataImport(a *app) *cobra.Command {
 				return err
 			}
 		}
-		targets, err := local.Targets(files, local.Name{Symbol: f.symbol, Timeframe: opt.Timeframe})
+		targets, err := local.Targets(cmd.Context(), files, local.Name{Symbol: f.symbol, Timeframe: opt.Timeframe}, opt)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (a *app) importAll(cmd *cobra.Command, targets []local.Target, opt market.I
 		return a.imported(cmd.Context(), im, targets)
 	}
 	for _, t := range targets { // before a long file is read for nothing
-		if err := market.CheckSymbol(t.Symbol); err != nil {
+		if err := market.CheckSymbol(t.Symbol); err != nil && t.Problem == "" {
 			return usagef("%s: %w", t.File, err)
 		}
 	}

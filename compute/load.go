@@ -1,12 +1,14 @@
 package compute
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -15,6 +17,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
@@ -61,7 +64,7 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 	}
 	done, err := r.library.Import(ctx, library.Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
-		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
+		Record: library.RecordOf(report, spec.Adjusted), Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
 		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
 			return json.Marshal(jobs.LoadResult{
 				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
@@ -81,7 +84,10 @@ func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market
 			Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
 		},
 	}
-	out.Summary = told(out.Entry, report) + "; nothing was stored"
+	out.Entry.Findings = quality.Judge(bars, quality.Options{
+		Sealed: library.HoldoutStart(bars, ktrdr.Market{}, cmp.Or(r.holdout, library.UsualHoldout)),
+	})
+	out.Summary = told(out.Entry, report) + doubts(out.Entry) + "; nothing was stored"
 	was, err := r.library.Info(ctx, bars.Symbol, bars.Timeframe)
 	switch {
 	case err == nil:
@@ -137,7 +143,7 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact,
 }
 
 func loaded(done library.Imported, r market.DataReport) string {
-	p, said := done.Placement, told(done.Entry, r)
+	p, said := done.Placement, told(done.Entry, r)+doubts(done.Entry)
 	if m := done.Merged; m != nil {
 		said += fmt.Sprintf("; %d added, %s, %d as before", m.Added, changed(m), m.Same+m.Kept)
 	}
@@ -145,6 +151,16 @@ func loaded(done library.Imported, r market.DataReport) string {
 		return said + "; market undecided: " + p.Question
 	}
 	return said + "; market " + p.Market.ID + ": " + p.Reason
+}
+
+// doubts says which severe findings keep research from a series.
+func doubts(e jobs.SeriesInfo) string {
+	open := e.Unaccepted()
+	if len(open) == 0 {
+		return ""
+	}
+	said := text.Map(open, func(f quality.ContentFinding) string { return string(f.Rule) })
+	return "; no research begins on it until a person accepts: " + strings.Join(said, ", ")
 }
 
 func added(m *market.Merged) string {

@@ -57,7 +57,7 @@ func TestJudge_TakesSeriesOfAnyLength(t *testing.T) {
 			if got := quality.Worst(quality.Judge(long.Slice(0, n), quality.Options{})); got == quality.Severe {
 				t.Errorf("%s, %d bars: a severe finding", w.tf, n)
 			}
-			quality.Compare(long.Slice(0, n), long.Slice(n/2, n))
+			quality.Compare(long.Slice(0, n), long.Slice(n/2, n), time.Time{})
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestRules_AreDescribed(t *testing.T) {
 
 func TestCompare_SaysNothingOfBarsThatAreTheSame(t *testing.T) {
 	old := fx.make(5)
-	if got := quality.Compare(old.Slice(0, 5000), old); len(got) > 0 {
+	if got := quality.Compare(old.Slice(0, 5000), old, time.Time{}); len(got) > 0 {
 		t.Errorf("got %v, want nothing", got)
 	}
 }

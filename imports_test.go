@@ -72,9 +72,9 @@ var arrows = map[string]rule{
 
 	// what is said of work, what is kept, and what is done
 	"jobs":    {ours: []string{".", "market", "quality", "metrics", "backtest", "evidence"}},
-	"library": {ours: []string{".", "market", "quality", "strategy", "jobs"}},
+	"library": {ours: []string{".", "market", "quality", "instrument", "strategy", "jobs"}},
 	"compute": {ours: []string{
-		".", "fault", "worker", "market", "quality", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence",
+		".", "fault", "worker", "market", "quality", "instrument", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence",
 		"examine", "jobs", "library",
 	}, modules: []string{"golang.org/x/sync"}},
 
@@ -167,7 +167,7 @@ var arrows = map[string]rule{
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
 	// the lab of a data folder, without a backend
-	"local": {ours: []string{".", "backend", "bundle", "jobs", "library", "market", "quality", "backtest", "research", "strategy"}},
+	"local": {ours: []string{".", "backend", "bundle", "instrument", "jobs", "library", "market", "quality", "backtest", "research", "strategy"}},
 	// strategies that use future prices
 	"lookahead": {ours: []string{"local", "market", "metrics", "neural", "strategy", "train", "backtest"}},
 	"doctor": { // checks of an installation

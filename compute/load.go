@@ -1,7 +1,6 @@
 package compute
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
@@ -24,14 +24,19 @@ import (
 // LoadRunner runs imports into a library and assigns each series to its market.
 // It is for workers inside a backend: only those reach the library. The share is
 // that of ServiceConfig.Holdout.
-func LoadRunner(l *library.Library, m *library.Markets, share float64) worker.Runner {
-	return loadRunner{l, m, share}
+// instruments reads the file of instruments; nil: there is none.
+func LoadRunner(l *library.Library, m *library.Markets, share float64,
+	instruments func(context.Context) (instrument.File, error),
+) worker.Runner {
+	return loadRunner{l, m, share, instruments}
 }
 
 type loadRunner struct {
 	library *library.Library
 	markets *library.Markets
 	holdout float64
+
+	instruments func(context.Context) (instrument.File, error)
 }
 
 // Run imports the file. There is no checkpoint: the result is stored with the
@@ -59,12 +64,20 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 		return nil, context.Cause(ctx)
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
+	var about instrument.Instrument
+	if r.instruments != nil {
+		file, err := r.instruments(ctx)
+		if err != nil {
+			return nil, wrong("correct %s: %w", instrument.FileName, err)
+		}
+		about = file.Find(bars.Symbol)
+	}
 	if spec.DryRun {
-		return r.dryRun(ctx, spec, bars, report)
+		return r.dryRun(ctx, spec, bars, report, about)
 	}
 	done, err := r.library.Import(ctx, library.Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
-		Record: library.RecordOf(report, spec.Adjusted), Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
+		Record: library.RecordOf(report, spec.Adjusted), Instrument: about, Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
 		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
 			return json.Marshal(jobs.LoadResult{
 				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
@@ -76,7 +89,9 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 }
 
 // dryRun tells what an import would do. It stores nothing.
-func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market.Bars, report market.DataReport) (json.RawMessage, error) {
+func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market.Bars, report market.DataReport,
+	about instrument.Instrument,
+) (json.RawMessage, error) {
 	n := bars.Len()
 	out := jobs.LoadResult{
 		DryRun: true, Hash: bars.Hash(), Report: report, Entry: jobs.SeriesInfo{
@@ -84,9 +99,10 @@ func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market
 			Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
 		},
 	}
-	out.Entry.Findings = quality.Judge(bars, quality.Options{
-		Sealed: library.HoldoutStart(bars, ktrdr.Market{}, cmp.Or(r.holdout, library.UsualHoldout)),
-	})
+	var err error
+	if out.Entry.Findings, err = library.WouldFind(bars, about, r.holdout); err != nil {
+		return nil, err
+	}
 	out.Summary = told(out.Entry, report) + doubts(out.Entry) + "; nothing was stored"
 	was, err := r.library.Info(ctx, bars.Symbol, bars.Timeframe)
 	switch {
@@ -96,7 +112,7 @@ func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market
 			out.Refused = err.Error()
 		}
 		if spec.Mode == jobs.ImportAppend && was.Hash != out.Hash {
-			im := library.Import{Bars: bars, Markets: r.markets, Holdout: r.holdout}
+			im := library.Import{Bars: bars, Markets: r.markets, Holdout: r.holdout, Instrument: about}
 			if out.Merged, err = r.library.WouldMerge(ctx, was, im); err != nil {
 				return nil, err
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
@@ -140,6 +141,9 @@ type Import struct {
 	Source string
 	MadeUp *bool // the bars are made up; nil: not known
 	Record ktrdr.BarsRecord
+	// Instrument is what the file of instruments says of the symbol. The bars of a
+	// file are adjusted for its splits, dividends and rolls.
+	Instrument instrument.Instrument
 	// Markets assigns the series to its market, in the transaction that adds it;
 	// nil: it is not assigned. Choice is what the user says about that. It counts
 	// more than what the import knows.
@@ -194,10 +198,14 @@ func (l *Library) Import(ctx context.Context, im Import) (out Imported, err erro
 }
 
 func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, overtaken bool, err error) {
-	b := im.Bars
-	if err := market.CheckSymbol(b.Symbol); err != nil {
+	if err := market.CheckSymbol(im.Bars.Symbol); err != nil {
 		return out, false, wrong("%w", err)
 	}
+	b, said, err := adjusted(im.Bars, im.Instrument.Events)
+	if err != nil {
+		return out, false, err
+	}
+	im.Record = withAdjustment(im.Record, said)
 	was, err := l.Info(ctx, b.Symbol, b.Timeframe)
 	there := err == nil
 	if err != nil && !errors.Is(err, market.ErrNoData) {
@@ -212,7 +220,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 		}
 		if im.Mode == jobs.ImportAppend {
 			var more added
-			if more, err = l.appended(ctx, was, im); err != nil {
+			if more, err = l.appended(ctx, was, im, b); err != nil {
 				return out, false, err
 			}
 			b, choice, out.Merged, holdout, compared = more.bars, more.choice, more.merged, more.holdout, more.compared
@@ -232,7 +240,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 	if holdout.IsZero() && b.Len() > 0 {
 		holdout = HoldoutStart(b, ktrdr.Market{}, cmp.Or(im.Holdout, UsualHoldout))
 	}
-	findings := judge(b, holdout, compared)
+	findings := judge(b, knownOf(im.Instrument, holdout), compared)
 	store := func(ctx context.Context, s *ktrdr.NewSeries, question string) error {
 		n, err := l.newBars(ctx, b, im.Origin, im.Source)
 		if err == nil {
@@ -290,7 +298,11 @@ func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, que
 
 // WouldMerge tells how an import would add its bars to a series. It stores nothing.
 func (l *Library) WouldMerge(ctx context.Context, was jobs.SeriesInfo, im Import) (*market.Merged, error) {
-	more, err := l.appended(ctx, was, im)
+	b, _, err := adjusted(im.Bars, im.Instrument.Events)
+	if err != nil {
+		return nil, err
+	}
+	more, err := l.appended(ctx, was, im, b)
 	return more.merged, err
 }
 
@@ -304,9 +316,12 @@ type added struct {
 }
 
 // appended adds bars to a series, and so to its market. It tells no bar of the
-// market's holdout.
-func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, im Import) (added, error) {
+// market's holdout. b is the bars of the import, adjusted.
+func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, im Import, b *market.Bars) (added, error) {
 	old, err := l.Open(ctx, was)
+	if err == nil {
+		old, err = catchUp(old, im.Bars, im.Instrument.Events)
+	}
 	if err != nil {
 		return added{}, err
 	}
@@ -320,8 +335,8 @@ func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, im Import) 
 	if from.IsZero() && old.Len() > 0 {
 		from = HoldoutStart(old, p.Market, cmp.Or(im.Holdout, UsualHoldout))
 	}
-	b, merged, err := market.MergeSealed(old, im.Bars, from)
-	return added{b, Choice{series: &was, why: "more bars of the same series"}, &merged, from, quality.Compare(old, im.Bars, from)}, err
+	all, merged, err := market.MergeSealed(old, b, from)
+	return added{all, Choice{series: &was, why: "more bars of the same series"}, &merged, from, quality.Compare(old, b, from)}, err
 }
 
 // replaced compares bars with those that they take the place of. Bars that cannot be

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
@@ -25,8 +25,17 @@ func findingsOf(stored json.RawMessage) (found []quality.ContentFinding) {
 }
 
 // judge judges a series. compared are what Compare found of bars that were added.
-func judge(b *market.Bars, holdout time.Time, compared []quality.ContentFinding) []quality.ContentFinding {
-	return quality.Join(quality.Judge(b, quality.Options{Sealed: holdout}), compared)
+func judge(b *market.Bars, known quality.Options, compared []quality.ContentFinding) []quality.ContentFinding {
+	return quality.Join(quality.Judge(b, known), compared)
+}
+
+// WouldFind is what an import of new bars would find. It stores nothing.
+func WouldFind(b *market.Bars, about instrument.Instrument, share float64) ([]quality.ContentFinding, error) {
+	b, _, err := adjusted(b, about.Events)
+	if err != nil || b.Len() == 0 {
+		return nil, err
+	}
+	return judge(b, knownOf(about, HoldoutStart(b, ktrdr.Market{}, cmp.Or(share, UsualHoldout))), nil), nil
 }
 
 // storeFindings writes findings as the store keeps them.
@@ -48,7 +57,7 @@ func (l *Library) Judged(ctx context.Context, e jobs.SeriesInfo, b *market.Bars,
 	if from.IsZero() {
 		from = HoldoutStart(b, m, cmp.Or(share, UsualHoldout))
 	}
-	e.Findings = judge(b, from, nil)
+	e.Findings = judge(b, quality.Options{Sealed: from}, nil)
 	stored, err := storeFindings(e.Findings)
 	if err != nil {
 		return e, err

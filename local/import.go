@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -124,6 +125,8 @@ type Importer struct {
 	Options market.ImportOptions
 	Mode    jobs.ImportMode
 	Choice  library.Choice
+
+	Instruments instrument.File // whose splits, dividends and rolls the bars are adjusted for
 }
 
 // Import imports the files of each series together, in the order of the first of
@@ -235,7 +238,7 @@ func points(b *market.Bars) string {
 func (im *Importer) store(ctx context.Context, b *market.Bars, source string, r *Imported) error {
 	done, err := im.Lab.Library.Import(ctx, library.Import{
 		Bars: b, Mode: im.Mode, Origin: ktrdr.BarsFromFile, Source: source, MadeUp: new(false),
-		Record: library.RecordOf(r.Report, im.Options.Adjusted), Markets: im.Lab.Markets, Choice: im.Choice,
+		Record: library.RecordOf(r.Report, im.Options.Adjusted), Instrument: im.Instruments.Find(b.Symbol), Markets: im.Lab.Markets, Choice: im.Choice,
 	})
 	if err != nil {
 		return err

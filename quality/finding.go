@@ -34,6 +34,7 @@ const (
 	SplitMissed    ContentRule = "split-missed"
 	SplitTwice     ContentRule = "split-twice"
 	LevelJump      ContentRule = "level-jump"
+	ClosedHours    ContentRule = "closed-hours"
 	VolumeUnit     ContentRule = "volume-unit"
 	OtherMarket    ContentRule = "other-market"
 	Revised        ContentRule = "revised"
@@ -99,6 +100,10 @@ var Rules = []RuleText{
 	{
 		WeekendBars, "there are bars on weekends on which the market does not trade",
 		"take them out of the file",
+	},
+	{
+		ClosedHours, "there are bars outside the sessions or on holidays of the venue",
+		"import the file with the --zone in which it was written, or correct the venue in instruments.yaml",
 	},
 	{
 		VolumeUnit, "volumes jump to many times or a small part of what they were",

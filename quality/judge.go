@@ -34,7 +34,9 @@ type Options struct {
 	Class  AssetClass
 	Splits []Split    // that are known: prices may jump there
 	Open   []OpenSpan // times on weekends at which the market is known to trade
-	Sealed time.Time  // where the holdout begins: what lies in it is counted and not told; zero: all is told
+	// Trades says when the venue is open, holidays included. Nil: the bars decide.
+	Trades func(time.Time) bool
+	Sealed time.Time // where the holdout begins: what lies in it is counted and not told; zero: all is told
 }
 
 // Judge says what is doubtful in the content of a series, the worst first. It
@@ -51,7 +53,11 @@ func Judge(b *market.Bars, opt Options) []ContentFinding {
 	j.flats()
 	j.repeats()
 	j.clocks()
-	j.weekends()
+	if opt.Trades != nil {
+		j.sessions()
+	} else {
+		j.weekends()
+	}
 	j.volumes()
 	return j.notes.findings()
 }

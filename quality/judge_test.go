@@ -38,6 +38,25 @@ func TestJudge_DoesNotReportWhatIsKnown(t *testing.T) {
 	}
 }
 
+func TestJudge_FindsBarsAtTimesAtWhichTheVenueIsClosed(t *testing.T) {
+	b := share.make(3)
+	for limit, want := range map[int]quality.Severity{0: "", 20: quality.Warning, 600: quality.Severe} {
+		closed := map[int64]bool{}
+		for _, at := range b.Time[:limit] {
+			closed[at] = true
+		}
+		var got quality.Severity
+		for _, f := range quality.Judge(b, quality.Options{Trades: func(t time.Time) bool { return !closed[t.Unix()] }}) {
+			if f.Rule == quality.ClosedHours {
+				got = f.Severity
+			}
+		}
+		if got != want {
+			t.Errorf("%d bars of %d at closed hours: %q, want %q", limit, b.Len(), got, want)
+		}
+	}
+}
+
 func TestJudge_TakesVolumesThatAreMissing(t *testing.T) {
 	b := daily.make(4)
 	for i := range b.Volume {

@@ -12,11 +12,13 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 )
 
 // PriceFile is a file of prices that the user named.
@@ -75,6 +77,8 @@ type Imported struct {
 	Merged    *market.Merged    `json:"merged,omitempty"`   // how all of it was added to the series that was current before
 	Hint      string            `json:"hint,omitempty"`     // what is probably not meant
 
+	Findings []quality.ContentFinding `json:"findings,omitempty"` // what is doubtful in the content
+
 	Exists bool `json:"-"` // refused: there is such a series, and no flag says what to do with it
 
 	asked   bool   // a flag says which market it belongs to
@@ -96,6 +100,8 @@ type Importer struct {
 	Options market.ImportOptions
 	Mode    jobs.ImportMode
 	Choice  library.Choice
+
+	Instruments instrument.File // whose splits, dividends and rolls the bars are adjusted for
 }
 
 // Import imports the files of each series together, in the order of the first of
@@ -199,6 +205,7 @@ func (im *Importer) read(ctx context.Context, t Target) (Imported, *market.Bars)
 	r.OK, r.Timeframe, r.Hint, r.then = true, b.Timeframe, points(b), "; it is merged with the next file"
 	if im.Lab == nil {
 		r.then = "; nothing was imported"
+		r.Findings = quality.Judge(b, quality.Options{})
 	}
 	return r, b
 }
@@ -220,12 +227,12 @@ func points(b *market.Bars) string {
 func (im *Importer) store(ctx context.Context, b *market.Bars, source string, r *Imported) error {
 	done, err := im.Lab.Library.Import(ctx, library.Import{
 		Bars: b, Mode: im.Mode, Origin: ktrdr.BarsFromFile, Source: source, MadeUp: new(false),
-		Markets: im.Lab.Markets, Choice: im.Choice,
+		Record: library.RecordOf(r.Report, im.Options.Adjusted), Instrument: im.Instruments.Find(b.Symbol), Markets: im.Lab.Markets, Choice: im.Choice,
 	})
 	if err != nil {
 		return err
 	}
-	r.Stored, r.Merged, r.Same = new(SeriesOf(done.Entry).In(done.Placement)), done.Merged, done.Same
+	r.Stored, r.Merged, r.Same, r.Findings = new(SeriesOf(done.Entry).In(done.Placement)), done.Merged, done.Same, done.Entry.Findings
 	if done.Replaced != nil {
 		r.Replaced = new(SeriesOf(*done.Replaced))
 	}
@@ -264,6 +271,10 @@ func (r Imported) Print(w io.Writer, p term.Palette, verbose bool) {
 		fmt.Fprintln(w, " ", term.Plain(r.Stored.Sentence()))
 	}
 	PrintFindings(w, r.printed(verbose), verbose)
+	printContent(w, r.Findings, nil, verbose)
+	if r.Stored != nil {
+		printBlocked(w, r.Stored.SeriesInfo)
+	}
 	if r.Hint != "" {
 		fmt.Fprintln(w, "  →", r.Hint)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
@@ -132,6 +133,13 @@ func (a *app) importAll(cmd *cobra.Command, targets []local.Target, opt market.I
 	}
 	return a.withNewLab(cmd, func(l *local.Lab) error {
 		im.Lab = l
+		cfg, err := a.configOf(cmd)
+		if err == nil {
+			im.Instruments, _, err = backend.InstrumentsOf(cmd.Context(), cfg, l.Library)
+		}
+		if err != nil {
+			return err
+		}
 		return a.imported(cmd.Context(), im, targets)
 	})
 }

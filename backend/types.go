@@ -39,6 +39,12 @@ func typeRunners() map[ktrdr.Type]builders {
 			inBackend: func(b *Backend) worker.Runner { return compute.LoadRunner(b.library, b.markets, b.cfg.Holdout) },
 			inChild:   func(*Backend) worker.Runner { return compute.ReadRunner() },
 		},
+		ktrdr.DataFetch: {
+			inBackend: func(b *Backend) worker.Runner {
+				return compute.FetchRunner(b.library, b.markets, b.cfg.Holdout, b.fetcher)
+			},
+			inChild: func(b *Backend) worker.Runner { return compute.FetchOnlyRunner(b.fetcher) },
+		},
 		ktrdr.AgentDesign: {
 			byAgents: func(b *Backend) worker.Runner { return agent.DesignRunner(research.NewMemory(b.engine), b.asks) },
 		},

@@ -75,7 +75,7 @@ var arrows = map[string]rule{
 	"library": {ours: []string{".", "market", "quality", "instrument", "strategy", "jobs"}},
 	"compute": {ours: []string{
 		".", "fault", "worker", "market", "quality", "instrument", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence",
-		"examine", "jobs", "library",
+		"examine", "fetch", "jobs", "library",
 	}, modules: []string{"golang.org/x/sync"}},
 
 	// what this product is about
@@ -167,7 +167,7 @@ var arrows = map[string]rule{
 			".", "bundle", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "client", "jobs", "library",
 			"compute", "research",
 			"report", "agent", "llm", "resilience", "instrument", "neural", "page", "api", "mcp",
-			"factory",
+			"factory", "fetch",
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
@@ -182,7 +182,7 @@ var arrows = map[string]rule{
 	"cmd/ktrdr": {
 		ours: []string{
 			".", "agent", "backend", "bundle", "compute", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "api",
-			"client", "jobs", "library", "research",
+			"client", "fetch", "jobs", "library", "research",
 			"report", "resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "docs", "export",
 			"page", "mcp",
 		},

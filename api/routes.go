@@ -63,6 +63,8 @@ var (
 		"with open_holdout about those of the holdout too, which is a look")
 	StartDataLoad = post[jobs.DataLoadRequest, Started]("/data/load",
 		"Import a price file into the library; with dry_run only say what an import would do", creates)
+	StartDataFetch = post[jobs.DataFetchRequest, Started]("/data/fetch",
+		"Fetch bars of a source on the internet and add them to the library; not for pages and assistants", creates)
 	Models      = get[Page, []jobs.TrainedModel]("/models", "Trained models, newest first")
 	Strategies  = get[None, []jobs.Strategy]("/strategies", "Strategies that can be named")
 	AddStrategy = post[jobs.StrategyRequest, jobs.Strategy]("/strategies", "Give the lab a strategy, for every backend",

@@ -41,6 +41,12 @@ func typeRunners() map[ktrdr.Type]builders {
 			},
 			inChild: func(*Backend) worker.Runner { return compute.ReadRunner() },
 		},
+		ktrdr.DataFetch: {
+			inBackend: func(b *Backend) worker.Runner {
+				return compute.FetchRunner(b.library, b.markets, b.cfg.Holdout, b.instruments, b.fetcher)
+			},
+			inChild: func(b *Backend) worker.Runner { return compute.FetchOnlyRunner(b.fetcher) },
+		},
 		ktrdr.AgentDesign: {
 			byAgents: func(b *Backend) worker.Runner { return agent.DesignRunner(research.NewMemory(b.engine), b.asks) },
 		},

@@ -79,13 +79,17 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
 		Record: library.RecordOf(report, spec.Adjusted), Instrument: about, Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
 		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
-			return json.Marshal(jobs.LoadResult{
-				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
-				Market: done.Market.ID, Reason: done.Reason, Question: done.Question,
-			})
+			return json.Marshal(loadResult(done, report))
 		}},
 	})
 	return done.Result, err
+}
+
+func loadResult(done library.Imported, report market.DataReport) jobs.LoadResult {
+	return jobs.LoadResult{
+		Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
+		Market: done.Market.ID, Reason: done.Reason, Question: done.Question,
+	}
 }
 
 // dryRun tells what an import would do. It stores nothing.

@@ -245,8 +245,8 @@ func (a answer) part(r Request, piece Piece) Fetched {
 	return p
 }
 
-// Probe is the result of a check of a source.
-type Probe struct {
+// Probed is the result of a check of a source.
+type Probed struct {
 	Source string `json:"source"`
 	Asked  string `json:"asked"`
 	Bars   int    `json:"bars"`
@@ -257,24 +257,24 @@ type Probe struct {
 
 // Check fetches a little from a source at a time, to see whether it still answers as it should. A source
 // of your own has no example: give the symbol and timeframe.
-func (f *Fetcher) Check(ctx context.Context, name, symbol string, tf market.Timeframe, now time.Time) (Probe, error) {
+func (f *Fetcher) Check(ctx context.Context, name, symbol string, tf market.Timeframe, now time.Time) (Probed, error) {
 	s, err := f.source(name)
 	if err != nil {
-		return Probe{}, err
+		return Probed{}, err
 	}
 	r := s.example
 	r.Source, r.Symbol, r.Timeframe = name, cmp.Or(symbol, r.Symbol), cmp.Or(tf, r.Timeframe)
 	if r.Symbol == "" || r.Timeframe == "" {
-		return Probe{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%s has no example: name the SYMBOL and TIMEFRAME to try", nameOf(name))
+		return Probed{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%s has no example: name the SYMBOL and TIMEFRAME to try", nameOf(name))
 	}
 	r.To = now.Unix()
 	r.From = r.To - max(8*day, 60*r.Timeframe.End(0))
 	pieces, err := f.Pieces(r)
 	if err != nil {
-		return Probe{}, err
+		return Probed{}, err
 	}
 	begun := time.Now()
-	p := Probe{Source: nameOf(name), Asked: r.Symbol + " " + string(r.Timeframe), Label: f.Label(r)}
+	p := Probed{Source: nameOf(name), Asked: r.Symbol + " " + string(r.Timeframe), Label: f.Label(r)}
 	for i := len(pieces) - 1; i >= max(0, len(pieces)-5) && p.Bars == 0; i-- { // the newest that has bars
 		part, err := f.Fetch(ctx, r, pieces[i])
 		if err != nil {

@@ -51,6 +51,10 @@ func (f *fakeDesk) Backtest(_ context.Context, r jobs.BacktestRequest) (jobs.Acc
 	return f.backtest(r)
 }
 
+func (f *fakeDesk) DataFetch(context.Context, jobs.DataFetchRequest) (jobs.Accepted, error) {
+	return jobs.Accepted{Operation: ktrdr.NewOperation{Type: ktrdr.DataFetch}}, nil
+}
+
 func (f *fakeDesk) DataLoad(_ context.Context, r jobs.DataLoadRequest) (jobs.Accepted, error) {
 	return f.load(r)
 }

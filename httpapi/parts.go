@@ -127,6 +127,7 @@ type Desk interface {
 	Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Accepted, error)
 	Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Accepted, error)
 	DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Accepted, error)
+	DataFetch(ctx context.Context, r jobs.DataFetchRequest) (jobs.Accepted, error)
 	Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.Prediction, error)
 
 	// Models returns a page of trained models, newest first, and where the next

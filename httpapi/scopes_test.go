@@ -33,6 +33,7 @@ var routes = map[string]string{
 	"POST /api/v1/backtests/start": adminTokens,
 	"POST /api/v1/predictions":     adminTokens,
 	"POST /api/v1/data/load":       adminTokens,
+	"POST /api/v1/data/fetch":      adminTokens,
 	"GET /api/v1/models":           readTokens,
 	"GET /api/v1/strategies":       readTokens,
 	"GET /api/v1/indicators":       readTokens,

@@ -39,6 +39,7 @@ func table() []row {
 		on(api.StartTrainings, start(Desk.Training)),
 		on(api.StartBacktest, start(Desk.Backtest)),
 		on(api.StartDataLoad, start(Desk.DataLoad)),
+		on(api.StartDataFetch, outside(start(Desk.DataFetch))),
 		forward(api.Predict, toDesk, Desk.Predict),
 		on(api.Models, (*Server).models),
 		ask(api.Strategies, toDesk, Desk.Strategies),

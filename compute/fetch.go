@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -209,10 +210,14 @@ func (r fetchRunner) add(ctx context.Context, t *worker.Task, got *fetched) (jso
 	if _, invalid := errors.AsType[*market.InvalidError](err); invalid {
 		return nil, ktrdr.Errorf(ktrdr.CodeFailed, "%w", err)
 	}
+	about, err := r.about(ctx, b.Symbol)
+	if err != nil {
+		return nil, err
+	}
 	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
 	done, err := r.library.Import(ctx, library.Import{
 		Bars: b, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: label, MadeUp: new(false),
-		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
+		Record: fetchedRecord(label, r.fetcher.Adjusted(spec.Source)), Instrument: about, Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
 		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
 			result := loadResult(done, report)
 			result.Notes = got.Notes
@@ -220,6 +225,11 @@ func (r fetchRunner) add(ctx context.Context, t *worker.Task, got *fetched) (jso
 		}},
 	})
 	return done.Result, err
+}
+
+// fetchedRecord says how the prices of a source are to be read. All sources give times in UTC.
+func fetchedRecord(label, adjusted string) ktrdr.BarsRecord {
+	return ktrdr.BarsRecord{Format: label, Zone: "UTC", Adjustment: cmp.Or(adjusted, "as fetched")}
 }
 
 // nothing is the result of a fetch that brought no bars: nothing new for a series that is there, an error

@@ -64,13 +64,9 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 		return nil, context.Cause(ctx)
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
-	var about instrument.Instrument
-	if r.instruments != nil {
-		file, err := r.instruments(ctx)
-		if err != nil {
-			return nil, wrong("correct %s: %w", instrument.FileName, err)
-		}
-		about = file.Find(bars.Symbol)
+	about, err := r.about(ctx, bars.Symbol)
+	if err != nil {
+		return nil, err
 	}
 	if spec.DryRun {
 		return r.dryRun(ctx, spec, bars, report, about)
@@ -83,6 +79,18 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 		}},
 	})
 	return done.Result, err
+}
+
+// about is what the file of instruments says of a symbol.
+func (r loadRunner) about(ctx context.Context, symbol string) (instrument.Instrument, error) {
+	if r.instruments == nil {
+		return instrument.Instrument{}, nil
+	}
+	file, err := r.instruments(ctx)
+	if err != nil {
+		return instrument.Instrument{}, wrong("correct %s: %w", instrument.FileName, err)
+	}
+	return file.Find(symbol), nil
 }
 
 func loadResult(done library.Imported, report market.DataReport) jobs.LoadResult {

@@ -119,7 +119,15 @@ func (f *Fetcher) Close() { f.client.Close() }
 // Names lists the sources.
 func (f *Fetcher) Names() []string { return slices.Sorted(maps.Keys(f.sources)) }
 
-// About says in one line what a source has, and how its prices were adjusted.
+// Adjusted says what was done to the prices of a source before it gives them out; empty: it is not known.
+func (f *Fetcher) Adjusted(name string) string {
+	if s, err := f.source(name); err == nil {
+		return s.adjust
+	}
+	return ""
+}
+
+// About says in one line what a source has.
 func (f *Fetcher) About(name string) string {
 	if s := f.sources[name]; s != nil {
 		return s.about

@@ -146,7 +146,7 @@ func (a *app) understood(made research.Triggered) {
 		return
 	}
 	for _, x := range made.Understood {
-		fmt.Fprintln(a.err, "understood:", term.Plain(x))
+		fmt.Fprintln(term.Words(a.err), "understood:", term.Plain(x))
 	}
 	if len(made.NotUnderstood) > 0 {
 		words := make([]string, len(made.NotUnderstood))
@@ -156,7 +156,7 @@ func (a *app) understood(made research.Triggered) {
 				words[i] += " (did you mean " + near + "?)"
 			}
 		}
-		fmt.Fprintln(a.err, "not understood:", strings.Join(words, ", "))
+		fmt.Fprintln(term.Words(a.err), "not understood:", strings.Join(words, ", "))
 	}
 	a.warn(made.Warnings)
 }

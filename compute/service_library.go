@@ -20,6 +20,7 @@ func seriesOf(e jobs.SeriesInfo, p library.Placement) jobs.LibrarySeries {
 		AddedAt: e.AddedAt,
 		Market:  p.Market.ID, MarketReason: p.Reason, MarketQuestion: p.Question,
 		HoldoutFrom: p.Market.HoldoutFrom, Trials: p.Market.Trials, Looks: p.Market.Looks,
+		Holdouts: p.Market.Holdouts,
 	}
 }
 

@@ -57,7 +57,9 @@ type LibrarySeries struct {
 	MarketQuestion string    `json:"market_question,omitempty"` // what the user must decide, and how
 	HoldoutFrom    time.Time `json:"holdout_from,omitzero"`     // of the market; bars that close after this are its holdout
 	Trials         int       `json:"trials"`                    // on the market
-	Looks          int       `json:"looks"`                     // at its holdout
+	Looks          int       `json:"looks"`                     // that the next look at its holdout pays for
+
+	Holdouts []ktrdr.Holdout `json:"holdouts,omitempty"` // of the market, with those before, oldest first
 }
 
 // SeriesCheck is what a check of a series found. It reads the bars before the

@@ -71,11 +71,11 @@ var arrows = map[string]rule{
 	"designer":       {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
 
 	// what is said of work, what is kept, and what is done
-	"jobs":    {ours: []string{".", "market", "metrics", "backtest", "evidence"}},
-	"library": {ours: []string{".", "market", "strategy", "jobs"}},
+	"jobs":    {ours: []string{".", "market", "quality", "metrics", "backtest", "evidence"}},
+	"library": {ours: []string{".", "market", "quality", "instrument", "strategy", "jobs"}},
 	"compute": {ours: []string{
-		".", "fault", "worker", "market", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence",
-		"examine", "fetch", "jobs", "library",
+		".", "fault", "worker", "market", "quality", "instrument", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest",
+		"evidence", "examine", "fetch", "jobs", "library",
 	}, modules: []string{"golang.org/x/sync"}},
 
 	// what this product is about
@@ -116,7 +116,7 @@ var arrows = map[string]rule{
 	}},
 	"chart": {}, // figures as SVG
 	"page": {ours: []string{ // what browsers see, made from the answers of the API
-		".", "api", "chart", "client", "evidence", "export", "jobs", "market", "report", "research", "resilience",
+		".", "api", "chart", "client", "evidence", "export", "jobs", "market", "quality", "report", "research", "resilience",
 	}, modules: []string{"golang.org/x/net", "golang.org/x/sync"}},
 	"export": { // tables for other programs
 		ours: []string{".", "client", "jobs", "research"}, modules: []string{"github.com/parquet-go/parquet-go"},
@@ -172,7 +172,7 @@ var arrows = map[string]rule{
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
 	// the lab of a data folder, without a backend
-	"local": {ours: []string{".", "backend", "bundle", "jobs", "library", "market", "backtest", "research", "strategy"}},
+	"local": {ours: []string{".", "backend", "bundle", "instrument", "jobs", "library", "market", "quality", "backtest", "research", "strategy"}},
 	// strategies that use future prices
 	"lookahead": {ours: []string{"local", "market", "metrics", "neural", "strategy", "train", "backtest"}},
 	"doctor": { // checks of an installation

@@ -49,9 +49,9 @@ type Runs interface {
 	// TallyGenerations tells how the last two generations of a run ended.
 	TallyGenerations(ctx context.Context, run string) ([]GenerationTally, error)
 
-	// ReserveTest gives the test of a run its number on markets, and returns it. Again it
-	// returns the same; CodeNotFound. The result is stored when the operation completes.
-	ReserveTest(ctx context.Context, run string, markets []string) (RunTest, error)
+	// ReserveTest gives the test of a run its number on markets, and returns it: that of the
+	// tests before it there, and at least the given one. Again it returns the same; CodeNotFound. The result is stored when the operation completes.
+	ReserveTest(ctx context.Context, run string, markets []string, before int) (RunTest, error)
 
 	// EndRun ends a run of which nothing is open and every generation is
 	// closed, or that is not RUNNING. The caller knows that no generation
@@ -88,6 +88,12 @@ type Markets interface {
 	// FixHoldout sets where the holdout of a market begins, if that is not set
 	// yet, and returns what is set; CodeNotFound.
 	FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error)
+
+	// RenewHoldouts replaces the holdouts of markets by later ones, all or none. One that
+	// begins there already stays as it is. CodeConflict when another holdout was set or
+	// another look was reserved since; CodeInvalid when a new one breaks a rule: see
+	// HoldoutLength; CodeNotFound. Researches keep the holdout that they were given.
+	RenewHoldouts(ctx context.Context, renew []NewHoldout) error
 
 	// Market returns one with all its series; CodeNotFound. One that was merged
 	// is the market it was merged into.

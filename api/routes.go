@@ -76,8 +76,10 @@ var (
 	Series         = get[None, []jobs.LibrarySeries]("/data", "Series of bars in the library, with their markets")
 	SeriesBars     = get[BarsRequest, jobs.SeriesBars]("/data/{symbol}/{timeframe}/bars",
 		"Bars of a series, merged to a number of points; none of its holdout, opened or not")
-	DecideMarket = post[jobs.MarketRequest, jobs.LibrarySeries]("/data/market", "Say to which market a series of the library belongs")
-	CheckSeries  = get[SeriesRequest, jobs.SeriesCheck]("/data/{symbol}/{timeframe}/check",
+	DecideMarket   = post[jobs.MarketRequest, jobs.LibrarySeries]("/data/market", "Say to which market a series of the library belongs")
+	AcceptFindings = post[jobs.AcceptRequest, jobs.LibrarySeries]("/data/accept",
+		"Let research begin on a series in spite of severe findings, which are named by their rules")
+	CheckSeries = get[SeriesRequest, jobs.SeriesCheck]("/data/{symbol}/{timeframe}/check",
 		"Check a series by the rules of an import, up to where the holdout begins")
 	DeleteSeries = del[SeriesRequest, jobs.DeletedSeries]("/data/{symbol}/{timeframe}",
 		"Delete a series and those that it replaced; its market keeps its trials and looks")

@@ -36,12 +36,14 @@ func typeRunners() map[ktrdr.Type]builders {
 		ktrdr.Examining:   anywhere(func(b *Backend) worker.Runner { return compute.ExaminationRunner(b.kernel) }),
 		ktrdr.Dummy:       anywhere(func(*Backend) worker.Runner { return dummy.Runner() }),
 		ktrdr.DataLoad: {
-			inBackend: func(b *Backend) worker.Runner { return compute.LoadRunner(b.library, b.markets, b.cfg.Holdout) },
-			inChild:   func(*Backend) worker.Runner { return compute.ReadRunner() },
+			inBackend: func(b *Backend) worker.Runner {
+				return compute.LoadRunner(b.library, b.markets, b.cfg.Holdout, b.instruments)
+			},
+			inChild: func(*Backend) worker.Runner { return compute.ReadRunner() },
 		},
 		ktrdr.DataFetch: {
 			inBackend: func(b *Backend) worker.Runner {
-				return compute.FetchRunner(b.library, b.markets, b.cfg.Holdout, b.fetcher)
+				return compute.FetchRunner(b.library, b.markets, b.cfg.Holdout, b.fetcher, b.instruments)
 			},
 			inChild: func(b *Backend) worker.Runner { return compute.FetchOnlyRunner(b.fetcher) },
 		},

@@ -122,7 +122,16 @@ func byHand(i int) ktrdr.ChainEntry {
 	}}
 }
 
-// varied is an untouched claim on a market on which trials by hand were made too.
+// laterLook is a look by hand that came after the claim, and paid for its look.
+func laterLook(i int) ktrdr.ChainEntry {
+	id := ktrdr.OperationID(fmt.Sprintf("op_backtesting_20261118_210000_%08x", i))
+	return ktrdr.ChainEntry{Kind: ktrdr.ChainLook, Look: &ktrdr.LookEntry{
+		Key: string(id), Operation: id, Kind: ktrdr.LookByHand, Number: 2, Before: 1,
+	}}
+}
+
+// varied is an untouched claim on a market on which trials by hand, and a look after the claim,
+// were made too.
 func varied(t testing.TB, dice *rand.Rand) *bundle.Bundle {
 	t.Helper()
 	b := claim(t)
@@ -131,6 +140,7 @@ func varied(t testing.TB, dice *rand.Rand) *bundle.Bundle {
 		at := dice.IntN(len(all) + 1)
 		all = slices.Insert(all, at, byHand(i))
 	}
+	all = append(all, laterLook(0))
 	chain(t, b, all)
 	return written(t, b)
 }
@@ -159,13 +169,22 @@ func TestVerify_AnUntouchedClaimIsComputedAgainBitForBit(t *testing.T) {
 	}
 }
 
-func TestVerify_AHundredUntouchedLedgersAreAccepted(t *testing.T) {
+// Each ledger is checked. One in twenty is computed again too; the soak computes all again.
+func TestVerify_AHundredUntouchedBundlesAreVerified(t *testing.T) {
 	t.Parallel()
+	again := 20
+	if os.Getenv("KTRDR_SOAK") == "1" {
+		again = 1
+	}
 	dice := rand.New(rand.NewPCG(1, 2))
 	for i := range 100 {
 		b := varied(t, dice)
-		if v := verify(t, b, bundle.Options{Heads: published(b)}); !v.Verified || len(v.Warnings) > 0 {
-			t.Fatalf("ledger %d: %+v", i, v)
+		o := bundle.Options{Heads: published(b)}
+		if i%again == 0 {
+			o.Bars, o.Runners = planted, runners()
+		}
+		if v := verify(t, b, o); !v.Verified || len(v.Warnings) > 0 {
+			t.Fatalf("bundle %d: %+v", i, v)
 		}
 	}
 }
@@ -231,6 +250,10 @@ func newCost(dice *rand.Rand) string {
 }
 func newSeed(dice *rand.Rand) string { return fmt.Sprintf(`"seed":%d`, dice.IntN(1<<50)) }
 
+func newBars(dice *rand.Rand) string { return fmt.Sprintf(`"bars_hash":"%08x`, dice.Uint32()) }
+
+const theBars = `"bars_hash":"eb6988a5`
+
 const theCost, theSeed = `"source":"run","commission":0.00005`, `"seed":3503194475365206`
 
 func keep(*ktrdr.TrialEntry) {}
@@ -245,6 +268,9 @@ var tamperings = []tampering{
 		return all
 	}},
 	{name: "holdout", want: anyOf{bundle.WrongHoldout}, tamper: swapHoldout(false)},
+	{name: "bars of the research", want: anyOf{bundle.WrongBars}, tamper: inSpec(always(theBars), newBars, nil)},
+	{name: "bars everywhere", want: anyOf{bundle.WrongHead}, rehash: true, byKnown: bundle.WrongBars, tamper: inSpec(always(theBars),
+		newBars, keep)},
 	{name: "p of the verdict", want: anyOf{bundle.WrongLook}, tamper: editP(false)},
 	{name: "result hash of the verdict", want: anyOf{bundle.WrongResult}, tamper: func(_ testing.TB, b *bundle.Bundle, all []ktrdr.ChainEntry,
 		dice *rand.Rand,
@@ -270,6 +296,21 @@ var tamperings = []tampering{
 		tamper: func(_ testing.TB, _ *bundle.Bundle, all []ktrdr.ChainEntry, _ *rand.Rand) []ktrdr.ChainEntry {
 			i := slices.IndexFunc(all, func(e ktrdr.ChainEntry) bool { return e.Trial != nil && e.Trial.Run == "" })
 			return slices.Delete(all, i, i+1)
+		},
+	},
+	{
+		name: "dropped look after the claim", want: anyOf{bundle.WrongHead}, rehash: true,
+		tamper: func(_ testing.TB, _ *bundle.Bundle, all []ktrdr.ChainEntry, _ *rand.Rand) []ktrdr.ChainEntry {
+			i := slices.IndexFunc(all, func(e ktrdr.ChainEntry) bool { return e.Look != nil && e.Look.Number == 2 })
+			return slices.Delete(all, i, i+1)
+		},
+	},
+	{
+		name: "a look pays for none", want: anyOf{bundle.WrongLooks}, rehash: true,
+		tamper: func(_ testing.TB, _ *bundle.Bundle, all []ktrdr.ChainEntry, _ *rand.Rand) []ktrdr.ChainEntry {
+			i := slices.IndexFunc(all, func(e ktrdr.ChainEntry) bool { return e.Look != nil && e.Look.Number == 2 })
+			all[i].Look.Before = 0
+			return all
 		},
 	},
 	{
@@ -405,16 +446,47 @@ func TestRead_BrokenFilesAreRefused(t *testing.T) {
 
 // Without a head a chain that was made again is caught where it does not follow from the
 // bars.
-func TestVerify_AForgedCostIsCaughtByComputingAgain(t *testing.T) {
+func TestVerify_ForgeriesAreCaughtByComputingAgain(t *testing.T) {
 	t.Parallel()
-	b := claim(t)
-	all := entries(t, b)
-	dice := rand.New(rand.NewPCG(7, 8))
-	all = inSpec(always(theCost), always(`"source":"run","commission":0.00001`), keep)(t, b, all, dice)
-	chain(t, b, all)
-	v := verify(t, written(t, b), bundle.Options{Bars: planted, Runners: runners()})
-	if v.Verified || !slices.Contains(codes(v), bundle.WrongResult) {
-		t.Errorf("a forged cost: %+v", v)
+	for _, c := range []struct {
+		name   string
+		want   bundle.Flaw
+		tamper func(testing.TB, *bundle.Bundle, []ktrdr.ChainEntry, *rand.Rand) []ktrdr.ChainEntry
+	}{
+		{"cost", bundle.WrongResult, inSpec(always(theCost), always(`"source":"run","commission":0.00001`), keep)},
+		{"seed", bundle.WrongResult, inSpec(always(theSeed), always(`"seed":3503194475365207`), keep)},
+		{"number of trials", bundle.WrongResult, func(_ testing.TB, b *bundle.Bundle, all []ktrdr.ChainEntry, _ *rand.Rand,
+		) []ktrdr.ChainEntry {
+			trialIn(all, b.Manifest.Research).Counted = 1
+			return all
+		}},
+		{"p-value", bundle.WrongLook, editP(true)},
+		{"holdout of the look", bundle.WrongSpec, swapHoldout(true)},
+		{"holdout of research and look", bundle.WrongLook, func(t testing.TB, b *bundle.Bundle, all []ktrdr.ChainEntry, dice *rand.Rand,
+		) []ktrdr.ChainEntry {
+			t.Helper()
+			was := b.Confirm
+			all = swapHoldout(true)(t, b, all, dice)
+			for i := range was { // the hash in the spec of the look is the only text that changed
+				if was[i] != b.Confirm[i] {
+					hash := bytes.LastIndexByte(was[:i], '"') + 1
+					b.Spec = bytes.ReplaceAll(b.Spec, was[hash:hash+64], b.Confirm[hash:hash+64])
+					break
+				}
+			}
+			e := trialIn(all, b.Manifest.Research)
+			e.TrialFacts = research.MadeFrom(b.Spec, string(b.Strategy))
+			return all
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := claim(t)
+			chain(t, b, c.tamper(t, b, entries(t, b), rand.New(rand.NewPCG(7, 8))))
+			v := verify(t, written(t, b), bundle.Options{Bars: planted, Runners: runners()})
+			if v.Verified || !slices.Contains(codes(v), c.want) {
+				t.Errorf("%+v, want %s", v, c.want)
+			}
+		})
 	}
 }
 

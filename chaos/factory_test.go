@@ -87,8 +87,15 @@ func testResult(t *testing.T, op ktrdr.Operation) (r research.FactoryTest) {
 // that no other run may be tested in its place.
 func isCandidate(t *testing.T, l *labtest.Lab, test research.FactoryTest) {
 	t.Helper()
-	for _, c := range [][]string{{"memory", "show", string(test.Best)}, {"results", string(test.Best)}} {
-		if out, code := l.Command(c...); code != 0 || !strings.Contains(out, "candidate") || !strings.Contains(out, "0.025") {
+	line := "p = 0.025 after 39 copies, at most 0.025 is allowed: " + test.Best.Tail() + " is a candidate"
+	for _, c := range [][]string{
+		{"memory", "show", string(test.Best)},
+		{"results", string(test.Best)},
+		{"report", "--run", test.Run},
+		{"status", test.Run},
+	} {
+		if out, code := l.Command(c...); code != 0 || !strings.Contains(out, line) || c[0] != "report" && c[0] != "status" &&
+			!strings.Contains(out, "✔ candidate (p = 0.025)") {
 			t.Errorf("%v: exit code %d:\n%s", c, code, out)
 		}
 	}
@@ -108,19 +115,23 @@ func isCandidate(t *testing.T, l *labtest.Lab, test research.FactoryTest) {
 }
 
 // A run that asks for its test has one when it ends, also if the backend dies on the way. A
-// run without a finalist needs no copies.
+// run without a finalist needs no copies. The run before it that could have been tested counts.
 func TestRunTest_IsMadeWhenTheRunEnds(t *testing.T) {
 	t.Parallel()
 	l := labtest.New(t, labtest.SQLite, labtest.Calm)
 	l.Market("EURUSD", 3000, 11)
 	backend := l.ServeWith(2)
-	request := research.Request{Symbols: []string{"EURUSD"}, Count: 2, Seed: new(uint64(7)), Fresh: true, Test: true}
+	request := research.Request{Symbols: []string{"EURUSD"}, Count: 2, Seed: new(uint64(8)), Fresh: true}
+	l.RunEnds(l.Research(request, "could-be-tested").Run)
+	request.Fresh = false
+	l.RunEnds(l.Research(request, "remembers").Run)
+	request.Seed, request.Fresh, request.Test = new(uint64(7)), true, true
 	run := l.Research(request, "tests-itself").Run
 	backend.Kill()
 	l.ServeWith(2)
 	l.RunEnds(run)
 	r := testResult(t, l.Ends(l.Only(ktrdr.FactoryTest), ktrdr.Completed))
-	if r.Run != run || r.P != 1 || r.Copies != 0 || r.Best != "" || r.Passed {
+	if r.Run != run || r.P != 1 || r.Copies != 0 || r.Best != "" || r.Passed || r.Before != 1 || r.Threshold != 0.05/6 {
 		t.Errorf("the test of %s: %+v", run, r)
 	}
 	if kept := l.Run(run).Test; kept.EndedAt.IsZero() || *kept.P != 1 || kept.Operation != l.Only(ktrdr.FactoryTest) {

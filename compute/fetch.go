@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/fetch"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
@@ -21,8 +23,10 @@ import (
 
 // FetchRunner fetches bars from a source and adds them to a library as an import does.
 // It is for workers inside a backend: only those reach the library.
-func FetchRunner(l *library.Library, m *library.Markets, share float64, f *fetch.Fetcher) worker.Runner {
-	return fetchRunner{loadRunner{l, m, share}, f}
+func FetchRunner(l *library.Library, m *library.Markets, share float64, f *fetch.Fetcher,
+	instruments func(context.Context) (instrument.File, error),
+) worker.Runner {
+	return fetchRunner{loadRunner{l, m, share, instruments}, f}
 }
 
 // fetchRunner fetches piece after piece, and adds what it has at the end.
@@ -138,7 +142,7 @@ func fetchAll(ctx context.Context, t *worker.Task, f *fetch.Fetcher) (*fetched, 
 	for got.Next < len(pieces) {
 		piece := pieces[got.Next]
 		t.Progress(ktrdr.Progress{
-			CurrentStep:    fmt.Sprintf("fetching %s from %s", f.Label(r), text.Minute(max(piece.From, r.From))),
+			CurrentStep:    fmt.Sprintf("fetching %s from %s", r.Label(), text.Minute(max(piece.From, r.From))),
 			StepsCompleted: int64(got.Next), StepsTotal: int64(len(pieces)), Percentage: 100 * float64(got.Next) / float64(len(pieces)),
 		})
 		part, err := f.Fetch(ctx, r, piece)
@@ -198,7 +202,7 @@ func (r fetchRunner) add(ctx context.Context, t *worker.Task, got *fetched) (jso
 	}
 	b := &got.bars
 	b.Symbol, b.Timeframe = spec.Symbol, spec.Timeframe
-	label := r.fetcher.Label(requestOf(spec))
+	label := requestOf(spec).Label()
 	if b.Len() == 0 {
 		return r.nothing(ctx, spec, got, label)
 	}
@@ -206,9 +210,18 @@ func (r fetchRunner) add(ctx context.Context, t *worker.Task, got *fetched) (jso
 	if _, invalid := errors.AsType[*market.InvalidError](err); invalid {
 		return nil, ktrdr.Errorf(ktrdr.CodeFailed, "%w", err)
 	}
+	about, err := r.about(ctx, spec.Symbol)
+	if err != nil {
+		return nil, err
+	}
+	how, splits := r.fetcher.Adjusted(spec.Source)
+	if splits { // they must not be applied twice
+		about.Events = slices.DeleteFunc(slices.Clone(about.Events), func(e instrument.Event) bool { return e.Kind == instrument.SplitEvent })
+	}
 	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
 	done, err := r.library.Import(ctx, library.Import{
 		Bars: b, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: label, MadeUp: new(false),
+		Record: ktrdr.BarsRecord{Format: fetch.NameOf(spec.Source), Zone: "UTC", Unit: "units", Adjustment: how}, Instrument: about,
 		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
 		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
 			result := loadResult(done, report)

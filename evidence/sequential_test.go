@@ -1,7 +1,10 @@
 package evidence
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/ktrdr/ktrdr/num"
@@ -54,6 +57,50 @@ func TestSequential_PIsTheRank(t *testing.T) {
 	if p := s.P(); p == nil || *p != 3./200 {
 		t.Errorf("2 of 199 copies reached it: %v, want 0.015", p)
 	}
+}
+
+// The figures of "The factory p-value" in docs/research.md are computed here.
+func TestSequential_ExampleOfTheDocumentationIsRecomputed(t *testing.T) {
+	page, err := os.ReadFile("../docs/research.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(format string, args ...any) {
+		t.Helper()
+		if text := fmt.Sprintf(format, args...); !strings.Contains(string(page), text) {
+			t.Errorf("docs/research.md does not say %q", text)
+		}
+	}
+	var limits, copies []string
+	for r := range 5 {
+		s, err := NewSequential(FactoryThreshold(r), 0)
+		if err != nil || s.Stop != usualReached {
+			t.Fatalf("after %d tests: %+v, %v", r, s, err)
+		}
+		n := fmt.Sprint(s.Most)
+		if len(n) > 3 {
+			n = n[:len(n)-3] + "," + n[len(n)-3:]
+		}
+		limits, copies = append(limits, fmt.Sprintf("%.3g", FactoryThreshold(r))), append(copies, n)
+	}
+	says("| p must be at most | %s |\n| copies N | %s |", strings.Join(limits, " | "), strings.Join(copies, " | "))
+	drawn := func(reached ...int) Sequential {
+		s, _ := NewSequential(FactoryThreshold(0), 0)
+		for i := 1; !s.Done(); i++ {
+			s.Draw(len(reached) > s.Reached && reached[s.Reached] == i)
+		}
+		return s
+	}
+	early, late := drawn(4, 9, 11, 16, 20), drawn(4, 101)
+	says("at numbers 4, 9, 11, 16 and 20. The test ends at copy %d: p = %d / %d = %.2f", early.Copies, early.Reached, early.Copies, *early.P())
+	says("p = (%d + 1) / (%d + 1) = %.3f", late.Reached, late.Most, *late.P())
+	mean := 0.0
+	for n := range late.Most { // the rank among n + 1 is equally likely at each place
+		mean += min(1, float64(late.Stop)/float64(n+1))
+	}
+	says("needs %.0f copies on average", mean)
+	least, _ := NewSequential(FactoryThreshold(0), 39)
+	says("which is %d in the first test", least.Most)
 }
 
 func TestReached_CountsTiesAndNoMissingValue(t *testing.T) {

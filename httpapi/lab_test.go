@@ -104,6 +104,12 @@ func (f *fakeDesk) DecideMarket(_ context.Context, r jobs.MarketRequest) (jobs.L
 	return jobs.LibrarySeries{Symbol: r.Symbol, Timeframe: r.Timeframe, Market: "mkt_1", MarketReason: "same market as " + r.SameMarketAs}, nil
 }
 
+func (f *fakeDesk) AcceptFindings(_ context.Context, r jobs.AcceptRequest, by string) (jobs.LibrarySeries, error) {
+	return jobs.LibrarySeries{
+		Symbol: r.Symbol, Timeframe: r.Timeframe, Accepted: []ktrdr.AcceptedFinding{{Finding: strings.Join(r.Findings, " "), By: by}},
+	}, nil
+}
+
 func (f *fakeDesk) Bars(_ context.Context, symbol, timeframe string, q jobs.BarsQuery) (jobs.SeriesBars, error) {
 	return jobs.SeriesBars{Symbol: symbol + timeframe, HoldoutFrom: q.From, Selected: q.Points}, nil
 }

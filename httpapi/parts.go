@@ -146,6 +146,7 @@ type Desk interface {
 	FixHoldouts(ctx context.Context, symbol string) error
 	DeleteSeries(ctx context.Context, symbol, timeframe string) (jobs.DeletedSeries, error)
 	RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error)
+	AcceptFindings(ctx context.Context, r jobs.AcceptRequest, by string) (jobs.LibrarySeries, error)
 	DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error)
 
 	// Bars returns bars of a series, none of them of its holdout.

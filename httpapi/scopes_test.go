@@ -39,6 +39,7 @@ var routes = map[string]string{
 	"GET /api/v1/indicators":       readTokens,
 	"GET /api/v1/data":             readTokens,
 	"POST /api/v1/data/market":     adminTokens,
+	"POST /api/v1/data/accept":     adminTokens,
 
 	"DELETE /api/v1/data/{symbol}/{timeframe}":    adminTokens,
 	"POST /api/v1/data/rename":                    adminTokens,

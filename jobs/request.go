@@ -96,6 +96,13 @@ type MarketRequest struct {
 	NewMarket    bool   `json:"new_market,omitempty"`
 }
 
+// AcceptRequest lets research begin on a series in spite of severe findings.
+type AcceptRequest struct {
+	Symbol    string   `json:"symbol"`
+	Timeframe string   `json:"timeframe"`
+	Findings  []string `json:"findings"` // their rules, such as split-missed
+}
+
 // RenameRequest gives the series of a symbol another one.
 type RenameRequest struct {
 	Symbol    string `json:"symbol"`

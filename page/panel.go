@@ -85,6 +85,11 @@ func panelOf(p *report.Panel, id string) runEvidence {
 			fmt.Sprintf("of %d; verdicts count every trial", p.Trials),
 		},
 	}
+	if t := p.Test; !t.ReservedAt.IsZero() {
+		v.Figures = append(v.Figures, sheetRow{
+			"Factory test", "Does the search find more than on copies without an edge?", "p = " + significant(t.P), plain(report.TestLine(t)),
+		})
+	}
 	if p.SPA.P == nil {
 		v.Figures[0].Value, v.Figures[1].Value = missing, missing
 	}

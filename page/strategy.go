@@ -24,21 +24,22 @@ import (
 //	operation ──▶ spec, state ──▶ training, backtest, assessment: results
 //	                         └──▶ ledger: trial, looks; children, checkpoints
 type facts struct {
-	op         ktrdr.Operation
-	spec       research.Spec
-	state      research.PlanState
-	result     research.Result
-	trial      *ktrdr.Trial
-	looks      []ktrdr.Look
-	ladder     *research.Ladder       // nil before it has ended
-	look       *research.Confirmation // nil unless its holdout was opened and the result is known
-	training   *jobs.TrainingResult
-	backtest   *jobs.BacktestResult
-	assessment *research.Assessment
-	children   []ktrdr.Operation
-	history    map[ktrdr.OperationID][]ktrdr.CheckpointInfo
-	talks      []talk
-	note       struct{ name, yaml, hypothesis string } // that memory has of a compacted research
+	op          ktrdr.Operation
+	spec        research.Spec
+	state       research.PlanState
+	result      research.Result
+	trial       *ktrdr.Trial
+	looks       []ktrdr.Look
+	ladder      *research.Ladder       // nil before it has ended
+	calibration string                 // beside a claim: how often this lab claims falsely on the market
+	look        *research.Confirmation // nil unless its holdout was opened and the result is known
+	training    *jobs.TrainingResult
+	backtest    *jobs.BacktestResult
+	assessment  *research.Assessment
+	children    []ktrdr.Operation
+	history     map[ktrdr.OperationID][]ktrdr.CheckpointInfo
+	talks       []talk
+	note        struct{ name, yaml, hypothesis string } // that memory has of a compacted research
 }
 
 // gates are what the gates said.
@@ -178,7 +179,7 @@ func (f *facts) readLedger(ctx context.Context, lab *client.Client) error {
 	if err != nil {
 		return err
 	}
-	f.trial, f.looks, f.ladder = r.Trial, r.Looks, r.Ladder
+	f.trial, f.looks, f.ladder, f.calibration = r.Trial, r.Looks, r.Ladder, r.Calibration
 	for _, l := range r.Looks {
 		if l.Kind != ktrdr.LookConfirmation || l.EndedAt.IsZero() || len(l.Result) == 0 {
 			continue

@@ -122,6 +122,30 @@ func TestStrategy_TheVerdictIsOneSentence(t *testing.T) {
 	}
 }
 
+func TestStrategy_AClaimIsShownBesideTheCalibrationOfItsMarket(t *testing.T) {
+	f := looked(true)
+	f.calibration = "This lab was never calibrated on this market: `ktrdr calibrate SYMBOL TIMEFRAME` measures how often it claims falsely."
+	s := f.view(true, false)
+	if last := s.Lead[len(s.Lead)-1].Text; !strings.Contains(last, "never calibrated") {
+		t.Errorf("the claim ends with %q", last)
+	}
+}
+
+func TestPanel_ShowsTheFactoryTestOfItsRun(t *testing.T) {
+	p := report.Panel{Test: ktrdr.RunTest{
+		ReservedAt: testFrom, EndedAt: testFrom,
+		RunTestResult: ktrdr.RunTestResult{P: new(0.005), Threshold: 0.025, Copies: 199, Best: "op_x_1_2_0000aaaa", Passed: true},
+	}}
+	v := panelOf(&p, "panel")
+	last := v.Figures[len(v.Figures)-1]
+	if last.Name != "Factory test" || last.Value != "p = 0.0050" || !strings.Contains(last.Note, "0000aaaa is a candidate") {
+		t.Errorf("%+v", last)
+	}
+	if v := panelOf(&report.Panel{}, "panel"); v.Figures[len(v.Figures)-1].Name == "Factory test" {
+		t.Error("a run that was not tested shows a test")
+	}
+}
+
 func TestStrategy_ACurveEndsWhereASealedHoldoutBegins(t *testing.T) {
 	for situation, f := range map[string]*facts{
 		"a check failed": judged(evidence.Neutral, evidence.BeatsLuck), "it is a finalist": judged(evidence.Promising),

@@ -116,6 +116,9 @@ func (f *facts) headline(s *strategy) {
 			say(" was needed: look %d at this market multiplies the p-value by %d. ", f.look.Look.Before+1, f.look.Look.Factor)
 		}
 		say("This does not say that the future is like the past.")
+		if f.calibration != "" {
+			say(" %s", plain(f.calibration))
+		}
 	case f.assessment == nil:
 		s.Mark, s.Headline = "neutral", "No edge claimed. Nothing was judged."
 	default:

@@ -54,6 +54,8 @@ type Leader struct {
 	Holdout       *Holdout `json:"holdout,omitempty"`
 	// Since is what the bars after a claim have shown; only among the claims of a report.
 	Since *ktrdr.ClaimLife `json:"since_claim,omitempty"`
+	// Calibration is how often this lab claims falsely on the market; only there too.
+	Calibration string `json:"calibration,omitempty"`
 	// Details are there if they were asked for, or are sorted by.
 	Details *LeaderDetails `json:"details,omitempty"`
 }
@@ -68,7 +70,8 @@ type Holdout struct {
 
 // Outcomes are the standings that a leaderboard can be limited to, without commas.
 var Outcomes = []string{
-	"claimed", "not confirmed", "being confirmed", "finalist not opened", "no edge", "gate rejected", "failed", "cancelled",
+	"claimed", "not confirmed", "being confirmed", "finalist not opened", "finalist fragile", "finalist examination failed", "no edge",
+	"gate rejected", "failed", "cancelled",
 }
 
 // selects reports whether a row is asked for by standing and text.

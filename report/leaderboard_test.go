@@ -3,11 +3,13 @@ package report
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 func TestLeaders_AreSortedByAFigure(t *testing.T) {
@@ -77,6 +79,26 @@ func TestThresholds_AreThoseOfTheRules(t *testing.T) {
 	}
 	if got, want := claimsOnMarkets(1, 3), "1 claim on 3 markets; luck alone gives up to 0.06."; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Whatever a research that ended came to, a leaderboard can be limited to it.
+func TestOutcomes_NameEveryStanding(t *testing.T) {
+	finalist := ktrdr.Trial{Status: ktrdr.Completed, Type: ktrdr.AgentResearch, Rung: ktrdr.RungFinalist}
+	fragile, broken, rejected := finalist, finalist, finalist
+	fragile.Examined, broken.Examined, rejected.Rung = string(evidence.Fragile), string(evidence.Failed), ktrdr.RungRejected
+	for _, trial := range []ktrdr.Trial{
+		finalist, fragile, broken, rejected,
+		{Status: ktrdr.Completed, Type: ktrdr.AgentResearch},
+		{Status: ktrdr.Failed},
+		{Status: ktrdr.Cancelled},
+		{Claim: true},
+		{Status: ktrdr.Completed, Look: "op_look"},
+		{Status: ktrdr.Completed, Look: "op_look", LookEnded: true},
+	} {
+		if said := research.Standing(&trial); !slices.Contains(Outcomes, strings.ReplaceAll(said, ",", "")) {
+			t.Errorf("%q is not among the outcomes", said)
+		}
 	}
 }
 

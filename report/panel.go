@@ -61,6 +61,9 @@ type Panel struct {
 	Trial    *PanelTrial  `json:"trial,omitempty"` // the research that was asked for
 
 	Weaknesses []string `json:"weaknesses"` // of every verdict of this search, in words
+
+	// Test is that of the run on permuted copies of its bars.
+	Test ktrdr.RunTest `json:"factory_test,omitzero"`
 }
 
 // Day is a day as JSON writes it: 2026-11-18.
@@ -186,7 +189,7 @@ func (r Reporter) selectPanel(ctx context.Context, q PanelQuery, out *Panel) err
 	switch {
 	case q.Run != "":
 		run, err := r.engine.FindRun(ctx, q.Run)
-		out.Run = run.ID
+		out.Run, out.Test = run.ID, run.Test
 		return err
 	case q.Market != "":
 		m, err := r.engine.Market(ctx, q.Market)
@@ -202,8 +205,9 @@ func (r Reporter) selectPanel(ctx context.Context, q PanelQuery, out *Panel) err
 	case op.Run == "":
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%s belongs to no run: an earlier version made it", op.ID)
 	}
-	out.Run = op.Run
-	return nil
+	run, err := r.engine.FindRun(ctx, op.Run)
+	out.Run, out.Test = op.Run, run.Test
+	return err
 }
 
 // dailyOf reads the daily returns on the test part and the names of the strategies.

@@ -21,6 +21,7 @@ import (
 type searched struct {
 	Engine
 	returns [][]float64
+	test    ktrdr.RunTest
 	opened  int // the research whose backtest read a holdout; -1 for no research
 	t       *testing.T
 }
@@ -35,7 +36,7 @@ func (e *searched) FindRun(_ context.Context, id string) (ktrdr.Run, error) {
 	if !strings.HasPrefix(searchedRun, id) {
 		return ktrdr.Run{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no run %s", id)
 	}
-	return ktrdr.Run{ID: searchedRun}, nil
+	return ktrdr.Run{ID: searchedRun, Test: e.test}, nil
 }
 
 func (e *searched) Operation(_ context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
@@ -219,6 +220,34 @@ func TestPanel_IsASectionOfTheReportWithoutControlCharacters(t *testing.T) {
 	}
 	if strings.Contains(text.String(), "\x1b") || strings.Contains(markdown.String(), "<b>") {
 		t.Errorf("a name is not escaped:\n%s", markdown.String())
+	}
+}
+
+func TestPanel_SaysWhatTheFactoryTestOfTheRunCameTo(t *testing.T) {
+	now := time.Now()
+	passed := ktrdr.RunTestResult{P: new(0.005), Threshold: 0.025, Copies: 199, Best: searchedResearch(0), Passed: true}
+	failed := passed
+	failed.P, failed.Passed = new(0.25), false
+	const said = "without an edge: "
+	for want, test := range map[string]ktrdr.RunTest{
+		"": {},
+		said + "not ended; `ktrdr ops --type factory_test` shows it.": {ReservedAt: now},
+		said + "p = 0.005 after 199 copies, at most 0.025 is allowed: 00000000 is a candidate.": {
+			ReservedAt: now, EndedAt: now, RunTestResult: passed,
+		},
+		said + "p = 0.25 after 199 copies, at most 0.025 is allowed: no candidate.": {ReservedAt: now, EndedAt: now, RunTestResult: failed},
+	} {
+		r := NewReporter(&searched{returns: trialsOfNoise(3, 200, false, 0), opened: -1, test: test, t: t}, nil)
+		for _, q := range []PanelQuery{{Run: searchedRun}, {Research: searchedResearch(0)}} {
+			p, err := r.Panel(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.Join(p.Lines(), "\n")
+			if !strings.Contains(text, want) || strings.Contains(text, "Factory test") != (want != "") {
+				t.Errorf("%+v: the lines lack %q:\n%s", q, want, text)
+			}
+		}
 	}
 }
 

@@ -38,10 +38,28 @@ func (p *Panel) Lines() []string {
 	if p.Effective != nil {
 		lines = append(lines, fmt.Sprintf("Effective number of trials: %.1f of %d. The verdicts count every trial.", *p.Effective, p.Trials))
 	}
+	if said := TestLine(p.Test); said != "" {
+		lines = append(lines, "Factory test, does the search find more than on copies without an edge: "+said+".")
+	}
 	for _, w := range p.Weaknesses {
 		lines = append(lines, p.Weakness(w))
 	}
 	return lines
+}
+
+// TestLine says what the test of a run on permuted copies came to; "" without a test.
+func TestLine(t ktrdr.RunTest) string {
+	switch {
+	case t.ReservedAt.IsZero():
+		return ""
+	case t.EndedAt.IsZero():
+		return "not ended; `ktrdr ops --type factory_test` shows it"
+	}
+	said := fmt.Sprintf("p = %.3g after %s, at most %.3g is allowed", *t.P, text.Counted(t.Copies, "copy", "copies"), t.Threshold)
+	if t.Passed {
+		return said + ": " + t.Best.Tail() + " is a candidate"
+	}
+	return said + ": no candidate"
 }
 
 // Weakness says of which verdicts something is the weakness.

@@ -97,6 +97,9 @@ func claimSection(r Report) section {
 		if since := sinceLine(c.Since); since != "" {
 			s.add("%s: %s", c.Operation.Tail(), since)
 		}
+		if c.Calibration != "" {
+			s.add("%s: %s", c.Operation.Tail(), c.Calibration)
+		}
 	}
 	if more := r.Researches.Claims - len(r.Claims); more > 0 {
 		s.add("And %d more: see `ktrdr leaderboard`.", more)

@@ -38,6 +38,7 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 		MarketTrials: 130, MarketLooks: 2, Look: "op_look", LookEnded: true, Claim: true, Adjusted: new(0.011),
 	}, new(0.981))
 	best.Holdout = &Holdout{Sharpe: new(0.914), Low: new(0.1), High: new(1.7), Shrunk: new(0.6)}
+	best.Calibration = "This lab claimed an edge on 1 of 99 copies of this market without one."
 	from := time.Date(2026, 11, 14, 21, 0, 0, 0, time.UTC)
 	r := Report{
 		From: from, To: from.Add(10 * time.Hour), Summary: "1 claim on 1 market; luck alone gives up to 0.02.",
@@ -63,6 +64,7 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 		"MARKET     PRICES   RUN           SHARPE  ALPHA  DEFL  RETURN  TRIALS  LOOKS  RESULT",
 		"EURUSD 1h  unknown  run_01234567  1.31    2.1%   0.98  12.0%   130     2      claimed",
 		"holdout Sharpe 0.91 (95 % interval 0.10 to 1.70, shrunk for selection 0.60)",
+		best.Operation.Tail() + ": This lab claimed an edge on 1 of 99 copies of this market without one.",
 		"1 × TRAINING: <b>disk</b> | full [2J", "`ktrdr resume op_x`",
 		"2 backend starts, 1 worker was lost.", "3 operations of dead workers, 1 taken over from a dead backend, 3 resumed.",
 		"Paused from 23:00 to 00:00 CET.", "Paused from 07:00 to now: end the pause with `ktrdr unpause`.",

@@ -359,12 +359,22 @@ func leastFound(points []PowerPoint) (*float64, string) {
 	return nil, fmt.Sprintf("no planted edge was found with 80 %% probability; the strongest has a net Sharpe ratio of %.2f", beforeSharpe)
 }
 
+// CalibrationStore is where calibrations are read.
+type CalibrationStore interface {
+	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
+	Market(ctx context.Context, id string) (ktrdr.Market, error)
+}
+
 // Calibrations are the newest calibrations first, of a market or symbol, or of all.
 func (v Views) Calibrations(ctx context.Context, market string) ([]CalibrationRow, error) {
+	return calibrations(ctx, v.Engine, market)
+}
+
+func calibrations(ctx context.Context, store CalibrationStore, market string) ([]CalibrationRow, error) {
 	rows := []CalibrationRow{}
 	q := ktrdr.OperationQuery{Type: []ktrdr.Type{ktrdr.Calibration}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1000}
 	for {
-		page, err := v.Engine.List(ctx, q)
+		page, err := store.List(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -376,7 +386,7 @@ func (v Views) Calibrations(ctx context.Context, market string) ([]CalibrationRo
 			if market != "" && c.Market != market && !strings.EqualFold(c.Symbol, market) {
 				continue
 			}
-			bars, err := v.barsNow(ctx, &c)
+			bars, err := barsNow(ctx, store, &c)
 			if err != nil {
 				return nil, err
 			}
@@ -389,8 +399,8 @@ func (v Views) Calibrations(ctx context.Context, market string) ([]CalibrationRo
 }
 
 // barsNow is how many bars the market of a calibration has now; 0: unknown.
-func (v Views) barsNow(ctx context.Context, c *Calibration) (bars int, err error) {
-	m, err := v.Engine.Market(ctx, c.Market)
+func barsNow(ctx context.Context, store CalibrationStore, c *Calibration) (bars int, err error) {
+	m, err := store.Market(ctx, c.Market)
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound { // it was merged into another
 		return 0, nil
 	}
@@ -405,8 +415,13 @@ func (v Views) barsNow(ctx context.Context, c *Calibration) (bars int, err error
 // CalibrationQuote is the sentence about the newest calibration of markets, which stands
 // beside a claim.
 func (v Views) CalibrationQuote(ctx context.Context, markets []ktrdr.LookMarket) (string, error) {
+	return CalibrationQuote(ctx, v.Engine, text.Map(markets, func(m ktrdr.LookMarket) string { return m.Market })...)
+}
+
+// CalibrationQuote is the same of a store.
+func CalibrationQuote(ctx context.Context, store CalibrationStore, markets ...string) (string, error) {
 	for _, m := range markets {
-		rows, err := v.Calibrations(ctx, m.Market)
+		rows, err := calibrations(ctx, store, m)
 		if err != nil {
 			return "", err
 		}

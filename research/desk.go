@@ -210,6 +210,7 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 		Sealed:      parts.sealed,
 		HoldoutFrom: parts.from, Markets: parts.markets, ContextMarkets: parts.context,
 		Costs: Dearest(c.costs), SymbolCosts: c.costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{c.budget},
+		Data: parts.data, DataWarnings: c.doubts,
 	}
 	if !t.Fresh {
 		if spec.Horizon, err = d.cfg.Memory.Horizon(ctx); err != nil {
@@ -226,13 +227,16 @@ type checkedRequest struct {
 	budget  float64
 	about   subject
 	costs   []SymbolCosts
+	file    instrument.File // of instruments
+	doubts  []string        // about the bars
 }
 
-// measure brings the spreads of the bars into the costs.
+// measure brings the spreads of the bars into the costs, and what the bars warn of.
 func (c *checkedRequest) measure(p parts) subject {
 	var warnings []string
 	c.costs, warnings = measured(c.costs, p.spreads)
-	c.about.warnings = append(c.about.warnings, warnings...)
+	c.doubts = survivors(p.traded, p.library, c.file)
+	c.about.warnings = slices.Concat(c.about.warnings, warnings, c.doubts)
 	return c.about
 }
 
@@ -260,7 +264,10 @@ func (d *Desk) checked(ctx context.Context, t Request) (c checkedRequest, err er
 		return c, err
 	}
 	var warnings []string
-	if c.costs, warnings, err = d.costs(ctx, t, c.about); err != nil {
+	if c.file, err = d.instruments(ctx); err != nil {
+		return c, err
+	}
+	if c.costs, warnings, err = d.costs(ctx, t, c.about, c.file); err != nil {
 		return c, err
 	}
 	c.about.warnings = append(c.about.warnings, warnings...)

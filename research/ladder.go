@@ -96,7 +96,7 @@ func (f *LadderFacts) candidate() LadderRung {
 		r.Next = fmt.Sprintf("The test of its run compared the score of %s, its best strategy.", t.Test.Best.Tail())
 	default:
 		r.P, r.Reached = t.Test.P, f.Finalist && t.Test.Passed && t.Positive
-		r.Means += fmt.Sprintf(" %s were searched; p may be at most %.3g in test %d of this market.",
+		r.Means += fmt.Sprintf(" %s were searched; p may be at most %.3g for run %d without memory of this market.",
 			text.Counted(t.Test.Copies, "copy", "copies"), t.Test.Threshold, t.Test.Before+1)
 		if !r.Reached {
 			r.Next = "A run is tested once. Another run with new ideas or new bars may come further; its test may spend less."

@@ -41,7 +41,7 @@ type FactoryTestSpec struct {
 	Search     Spec       `json:"search"` // of the run, with the research part of the market; the holdout is no part of it
 	Researches []Tested   `json:"researches"`
 	Null       Null       `json:"null"`
-	Before     int        `json:"tests_before"` // tests of runs on the same market before this one
+	Before     int        `json:"tests_before"` // runs on the same market before this one that have a test too, made or not
 	Seed       uint64     `json:"seed"`         // copy i is made from it and i
 	Copies     CopyCounts `json:"copies"`
 	Version    string     `json:"factory_version"`
@@ -187,7 +187,7 @@ func (t *FactoryTest) sentence() string {
 		return "The run has no finalist, so there is nothing to compare with copies: p = 1."
 	}
 	said := fmt.Sprintf("%d of %s without an edge came to a score of at least %.2f: "+
-		"p = %.3g, and at most %.3g is allowed in test %d of this market",
+		"p = %.3g, and at most %.3g is allowed for run %d without memory of this market",
 		t.Reached, text.Counted(t.Copies, "copy", "copies"), *t.Score, t.P, t.Threshold, t.Before+1)
 	if t.Passed {
 		return said + ". Something was there in these years."

@@ -214,6 +214,73 @@ func TestTested_IsWhatTheRowOfTheRunKeeps(t *testing.T) {
 	}
 }
 
+// rivals is a store with runs, in the order of their creation.
+type rivals struct {
+	TestStore
+	runs  []ktrdr.Run
+	specs map[string]Spec
+	notes []ktrdr.Note
+}
+
+func (s rivals) Runs(context.Context, ktrdr.RunQuery) (ktrdr.RunPage, error) {
+	return ktrdr.RunPage{Runs: s.runs}, nil
+}
+
+func (s rivals) List(_ context.Context, q ktrdr.OperationQuery) (page ktrdr.OperationPage, err error) {
+	text, err := encode(s.specs[q.Run])
+	page.Operations = []ktrdr.Operation{{ID: "op_first", Spec: text}}
+	return page, err
+}
+
+func (s rivals) Market(_ context.Context, id string) (ktrdr.Market, error) {
+	if id == "mkt_old" {
+		id = "mkt_a" // it was merged
+	}
+	return ktrdr.Market{ID: id}, nil
+}
+
+func (s rivals) Notes(_ context.Context, q ktrdr.NoteQuery) (page ktrdr.NotePage, err error) {
+	if q.Kind == NoteExperiment && q.Horizon == "later" {
+		page.Notes = s.notes
+	}
+	return page, nil
+}
+
+// A run that is chosen among many for its result is not tested as the first of them.
+func TestTester_CountsTheRunsThatCouldHaveBeenTested(t *testing.T) {
+	s := rivals{specs: map[string]Spec{}}
+	note, err := json.Marshal(Experiment{Name: "known", Status: OutcomeCompleted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.notes = []ktrdr.Note{{Kind: NoteExperiment, Run: "another", Key: "another/0", Data: note}}
+	add := func(id string, state ktrdr.RunState, change func(*Spec)) {
+		spec := someSpec(t)
+		spec.Run, spec.Horizon, spec.Markets = id, "", []SymbolMarket{{Symbol: "EURUSD", Market: "mkt_a"}}
+		change(&spec)
+		s.specs[id] = spec
+		s.runs = append(s.runs, ktrdr.Run{
+			ID: id, State: state, Request: json.RawMessage(fmt.Sprintf(`{"fresh":%v}`, spec.Horizon == "")),
+		})
+	}
+	add("run_fresh", ktrdr.RunCompleted, func(*Spec) {})
+	add("run_cancelled", ktrdr.RunCancelled, func(*Spec) {})
+	add("run_merged", ktrdr.RunCompleted, func(s *Spec) { s.Markets[0].Market = "mkt_old" })
+	add("run_without_notes", ktrdr.RunCompleted, func(s *Spec) { s.Horizon = "first" })
+	add("run_elsewhere", ktrdr.RunCompleted, func(s *Spec) { s.Markets[0].Market = "mkt_b" })
+	add("run_of_a_model", ktrdr.RunCompleted, func(s *Spec) { s.Model = "gpt" })
+	add("run_remembers", ktrdr.RunCompleted, func(s *Spec) { s.Horizon = "later" })
+	add("run_remembers_too", ktrdr.RunCompleted, func(s *Spec) { s.Horizon = "later" })
+	add("run_open", ktrdr.RunRunning, func(*Spec) {})
+	add("run_tested", ktrdr.RunCompleted, func(*Spec) {})
+	add("run_after", ktrdr.RunCompleted, func(*Spec) {})
+	for id, want := range map[string]int{"run_fresh": 0, "run_cancelled": 1, "run_elsewhere": 4, "run_tested": 5, "run_after": 6} {
+		if got, err := (Tester{s}).before(t.Context(), &ktrdr.Run{ID: id}, []SymbolMarket{{Market: "mkt_a"}}); err != nil || got != want {
+			t.Errorf("%s: %d before it, %v; want %d", id, got, err, want)
+		}
+	}
+}
+
 // A run whose request asked for it is tested before it ends, so that a crash between the
 // two loses nothing. What can never be tested does not keep the run from ending.
 func TestKeeper_TestsARunBeforeItEnds(t *testing.T) {

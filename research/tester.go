@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
@@ -15,8 +17,10 @@ import (
 type TestStore interface {
 	Notes
 	FindRun(ctx context.Context, id string) (ktrdr.Run, error)
+	Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, error)
 	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
-	ReserveTest(ctx context.Context, run string, markets []string) (ktrdr.RunTest, error)
+	Market(ctx context.Context, id string) (ktrdr.Market, error)
+	ReserveTest(ctx context.Context, run string, markets []string, before int) (ktrdr.RunTest, error)
 	Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error)
 }
 
@@ -27,7 +31,7 @@ type Tester struct{ Store TestStore }
 type RunTestRequest struct {
 	ID   string `path:"id" json:"-" doc:"the run; its id may be shortened as long as it names one run"`
 	Null Null   `json:"null,omitempty"` // flips, blocks or both; absent means flips
-	// that are searched at most; absent means 5 / threshold - 1, such as 199 in the first test of a market
+	// that are searched at most; absent means 5 / threshold - 1, such as 199 for the first run of a market
 	Copies int `json:"copies,omitempty" zero:"refused"`
 }
 
@@ -68,7 +72,11 @@ func (t Tester) create(ctx context.Context, run *ktrdr.Run, r RunTestRequest) (k
 	if err != nil {
 		return ktrdr.Operation{}, err
 	}
-	reserved, err := t.Store.ReserveTest(ctx, run.ID, text.Map(spec.Search.Markets, func(m SymbolMarket) string { return m.Market }))
+	before, err := t.before(ctx, run, spec.Search.Markets)
+	if err != nil {
+		return ktrdr.Operation{}, err
+	}
+	reserved, err := t.Store.ReserveTest(ctx, run.ID, text.Map(spec.Search.Markets, func(m SymbolMarket) string { return m.Market }), before)
 	if err != nil {
 		return ktrdr.Operation{}, err
 	}
@@ -133,6 +141,91 @@ func (t Tester) spec(ctx context.Context, run *ktrdr.Run, null Null) (FactoryTes
 	return s, nil
 }
 
+// before counts the runs on the markets of a run that were created before it and have a
+// test too, made or not. If only tests that are made counted, the best of many runs could
+// be chosen and tested as the first. A cancelled run counts: it could have been chosen as well.
+func (t Tester) before(ctx context.Context, run *ktrdr.Run, markets []SymbolMarket) (n int, err error) {
+	on, err := t.marketsNow(ctx, markets)
+	if err != nil {
+		return 0, err
+	}
+	remembers := false // a run on these markets began with memory: so did all later ones that were not told to forget
+	for q := (ktrdr.RunQuery{Sort: ktrdr.Oldest, Limit: 1000}); ; {
+		page, err := t.Store.Runs(ctx, q)
+		if err != nil {
+			return 0, err
+		}
+		for i := range page.Runs {
+			r := &page.Runs[i]
+			if r.ID == run.ID {
+				return n, nil
+			}
+			var asked struct{ Fresh bool }
+			if len(r.Request) > 0 {
+				if err := json.Unmarshal(r.Request, &asked); err != nil {
+					return 0, fmt.Errorf("request of run %s: %w", r.ID, err)
+				}
+			}
+			if remembers && !asked.Fresh {
+				continue
+			}
+			is, err := t.rival(ctx, r, on)
+			switch {
+			case is:
+				n++
+			case ktrdr.CodeOf(err) == ktrdr.CodeConflict:
+				remembers = remembers || errors.Is(err, errRemembers)
+			case err != nil:
+				return 0, err
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return n, nil
+		}
+	}
+}
+
+// rival says whether a run is on one of some markets and may be tested; CodeConflict says why not.
+func (t Tester) rival(ctx context.Context, run *ktrdr.Run, on map[string]bool) (bool, error) {
+	page, err := t.Store.List(ctx, ktrdr.OperationQuery{
+		Run: run.ID, Type: []ktrdr.Type{ktrdr.AgentResearch}, Sort: ktrdr.Oldest, Limit: 1,
+	})
+	if err != nil || len(page.Operations) == 0 {
+		return false, err
+	}
+	spec, err := ktrdr.ParseSpec[Spec](page.Operations[0].Spec)
+	if err != nil {
+		return false, nil //nolint:nilerr // of an earlier version: it cannot be tested
+	}
+	its, err := t.marketsNow(ctx, spec.Markets)
+	if err != nil {
+		return false, err
+	}
+	for id := range its {
+		if on[id] {
+			err = t.testable(ctx, ktrdr.ShortRun(run.ID), spec)
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// marketsNow are the ids of markets, and of those into which they were merged.
+func (t Tester) marketsNow(ctx context.Context, markets []SymbolMarket) (map[string]bool, error) {
+	ids := map[string]bool{}
+	for _, m := range markets {
+		now, err := t.Store.Market(ctx, m.Market)
+		if err != nil {
+			return nil, err
+		}
+		ids[now.ID] = true
+	}
+	return ids, nil
+}
+
+// errRemembers is in the refusal of a run that began with memory of its markets.
+var errRemembers = errors.New("copies begin without")
+
 // testable refuses a run whose search cannot be repeated on copies.
 func (t Tester) testable(ctx context.Context, name string, s Spec) error {
 	switch {
@@ -150,8 +243,8 @@ func (t Tester) testable(ctx context.Context, name string, s Spec) error {
 		Run: s.Run, Horizon: s.Horizon, Symbols: text.Map(s.Markets, func(m SymbolMarket) string { return m.Symbol }), Sealed: s.HoldoutFrom,
 	})
 	if err == nil && len(past.Experiments) > 0 {
-		err = refused("run %s began with the memory of %s, and copies begin without: start a run with --fresh, and test that", name,
-			text.Counted(len(past.Experiments), "experiment"))
+		err = refused("run %s began with the memory of %s, and %w: start a run with --fresh, and test that", name,
+			text.Counted(len(past.Experiments), "experiment"), errRemembers)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ const (
 )
 
 // ReserveTest implements ktrdr.Runs. The row of the run is locked before the markets.
-func (s *Store) ReserveTest(ctx context.Context, run string, markets []string) (ktrdr.RunTest, error) {
+func (s *Store) ReserveTest(ctx context.Context, run string, markets []string, before int) (ktrdr.RunTest, error) {
 	if len(markets) == 0 {
 		return ktrdr.RunTest{}, ktrdr.Errorf(ktrdr.CodeInvalid, "the test of a run is on one market at least")
 	}
@@ -32,7 +32,6 @@ func (s *Store) ReserveTest(ctx context.Context, run string, markets []string) (
 		for _, m := range markets {
 			ids = append(ids, locked[m].id)
 		}
-		before := 0
 		for _, id := range distinct(ids) {
 			n, err := scanValue[int](t.row(ctx, takeTestNumber, id))
 			if err != nil {

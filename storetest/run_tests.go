@@ -11,7 +11,7 @@ import (
 // testNumber reserves the test of a run.
 func (l *lab) testNumber(run string, markets ...string) ktrdr.RunTest {
 	l.Helper()
-	test, err := l.ReserveTest(l.ctx(), run, markets)
+	test, err := l.ReserveTest(l.ctx(), run, markets, 0)
 	l.must(err)
 	return test
 }
@@ -51,9 +51,9 @@ var runTests = map[string]func(*lab){
 		}
 		same(l, "again", l.testNumber("one", a, b), first)
 		same(l, "in the row", l.run("one").Test, first)
-		_, err := l.ReserveTest(l.ctx(), "nothing", []string{a})
+		_, err := l.ReserveTest(l.ctx(), "nothing", []string{a}, 0)
 		l.refused(err, ktrdr.CodeNotFound)
-		_, err = l.ReserveTest(l.ctx(), "one", nil)
+		_, err = l.ReserveTest(l.ctx(), "one", nil, 0)
 		l.refused(err, ktrdr.CodeInvalid)
 	},
 
@@ -67,7 +67,7 @@ var runTests = map[string]func(*lab){
 		}
 		for i := range runs {
 			wg.Go(func() {
-				test, err := l.ReserveTest(l.ctx(), fmt.Sprint("run", i), []string{m})
+				test, err := l.ReserveTest(l.ctx(), fmt.Sprint("run", i), []string{m}, 0)
 				if err != nil {
 					l.Error(err)
 				}
@@ -81,6 +81,19 @@ var runTests = map[string]func(*lab){
 		}
 		if len(seen) != runs || !seen[0] || !seen[runs-1] {
 			l.Errorf("numbers %v, want each from 0 to %d once", taken, runs-1)
+		}
+	},
+
+	"ATestHasAtLeastTheNumberThatIsGiven": func(l *lab) {
+		m := l.market("A").Market
+		for i, want := range []int{4, 1, 6} {
+			run := fmt.Sprint("run", i)
+			l.research(run, 0, 0)
+			test, err := l.ReserveTest(l.ctx(), run, []string{m}, []int{4, 0, 6}[i])
+			l.must(err)
+			if test.Before != want {
+				l.Errorf("test %d: number %d, want %d", i, test.Before, want)
+			}
 		}
 	},
 

@@ -3,10 +3,13 @@ package worlds
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/num"
 	"github.com/ktrdr/ktrdr/research"
@@ -60,7 +63,8 @@ func (l *lab) counted(run string, trials int) (judged int) {
 	return judged
 }
 
-// A market with another holdout and the same bars before it gives the same results, to the bit.
+// A market with another holdout and the same bars before it gives the same results and
+// examinations, to the bit.
 func TestInertGates_NothingOfTheHoldoutReachesTheSearch(t *testing.T) {
 	const bars, researches = 5000, 12 // a generation with a look, and some that learn from it
 	plain := Kinds[0].Make("SAME", bars, firstSeed-1, 0.6)[0]
@@ -75,19 +79,53 @@ func TestInertGates_NothingOfTheHoldoutReachesTheSearch(t *testing.T) {
 		for _, op := range made.Operations {
 			hashes = append(hashes, l.ResultHash(op.Operation))
 		}
+		examined := l.examined()
+		if len(examined) == 0 {
+			t.Error("no finalist was examined: the test shows nothing of examinations")
+		}
+		hashes = append(hashes, examined...)
 		if looks := l.get(made.Run).Looks; looks == 0 {
 			t.Error("there was no look: the test shows nothing of designs after one")
 		}
 		if i == 0 {
 			before = hashes
 		}
+		if len(hashes) != len(before) {
+			t.Fatalf("%d results and examinations, and %d with other bars in the holdout", len(before), len(hashes))
+		}
 		for k, h := range hashes {
 			if h != before[k] {
-				t.Errorf("research %d: its result changed with the bars of the holdout", k)
+				t.Errorf("result %d of %d researches and %d examinations changed with the bars of the holdout", k+1, researches, len(examined))
 			}
 		}
 		l.backend.Kill()
 	}
+}
+
+// examined are the examinations of a lab, without their ids.
+func (l *lab) examined() (all []string) {
+	l.t.Helper()
+	page, err := l.client.List(l.t.Context(), ktrdr.OperationQuery{Type: []ktrdr.Type{ktrdr.Examining}, Limit: 100})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, op := range page.Operations {
+		x := ask[api.Results](l, "/api/v1/operations/"+string(op.ID)+"/results")
+		var r jobs.ExaminationResult
+		if err := json.Unmarshal(x.Results, &r); err != nil {
+			l.t.Fatal(err)
+		}
+		if r.Examination.Score == nil {
+			l.t.Errorf("%s has no score: %s", r.Strategy, r.Summary) // a holdout alone is too short for one
+		}
+		text, err := json.Marshal(r.Examination)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		all = append(all, r.Strategy+string(text))
+	}
+	slices.Sort(all)
+	return all
 }
 
 // withOtherHoldout is the same market until the holdout. From there on it only

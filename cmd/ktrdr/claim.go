@@ -168,8 +168,8 @@ func readClaim(file string) (*bundle.Bundle, error) {
 		return nil, named.Trouble(err)
 	}
 	b, err := bundle.Read(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	if err != nil { // it was edited or is damaged: the claim is refused
+		return nil, &exitError{exitFailed, fmt.Errorf("%s: %w", file, err)}
 	}
 	return b, nil
 }

@@ -116,8 +116,9 @@ func newRuns(a *app) *cobra.Command {
 
 const testRunHelp = `Test a whole run on permuted copies of its bars. The same search runs on the bars
 before the holdout and on copies of them that have no edge. The p-value is the rank of the
-best score among those of the copies. If it is at most 0.05/((r+1)(r+2)), where r counts
-earlier tests of runs on this market, the strategy with that score is a candidate.
+best score among those of the copies. If it is at most 0.05/((r+1)(r+2)), the strategy with
+that score is a candidate. r counts the earlier runs on this market that began without
+memory, tested or not: so a run that is chosen for its result has no advantage.
 
 The run must have started without memory (--fresh), and with the built-in designer. A run
 is tested once. The test does not decide about a look at the holdout. Nothing of the
@@ -150,7 +151,7 @@ func newTestRun(a *app) *cobra.Command {
 		return a.started(ctx, c, started, err, follow)
 	})
 	cmd.Flags().StringVar(&null, "null", "", "how copies are made: flips, blocks or both (default flips)")
-	cmd.Flags().IntVar(&r.Copies, "copies", 0, "copies that are searched at most (default 5/threshold - 1: 199 in the first test of a market)")
+	cmd.Flags().IntVar(&r.Copies, "copies", 0, "copies that are searched at most (default 5/threshold - 1: 199 for the first run of a market)")
 	notZero(cmd.Flags(), "copies")
 	cmd.Flags().BoolVar(&follow, "follow", false, "follow it to its end")
 	return cmd

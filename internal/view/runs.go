@@ -11,6 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -43,7 +44,7 @@ func Run(w io.Writer, r ktrdr.Run) {
 	line("generations", "%d of %d closed%s", r.Closed, r.Generations, eachGeneration(r))
 	line("holdout", "%s, %s, %s", text.Counted(r.Finalists, "finalist"), text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
 	line("prices", "%s", term.Prices(r.MadeUp))
-	if said := RunTest(r.Test); said != "" {
+	if said := report.TestLine(r.Test); said != "" {
 		line("factory test", "%s", said)
 	}
 	for _, h := range r.Heads {
@@ -65,21 +66,6 @@ func Run(w io.Writer, r ktrdr.Run) {
 		return
 	}
 	fmt.Fprintf(w, "Watch it with `ktrdr follow %s`. End it with `ktrdr cancel %s`.\n", ktrdr.ShortRun(r.ID), ktrdr.ShortRun(r.ID))
-}
-
-// RunTest says what the test of a run on permuted copies came to; "" without a test.
-func RunTest(t ktrdr.RunTest) string {
-	switch {
-	case t.ReservedAt.IsZero():
-		return ""
-	case t.EndedAt.IsZero():
-		return "not ended; `ktrdr ops --type factory_test` shows it"
-	}
-	said := fmt.Sprintf("p = %.3g after %s, at most %.3g is allowed", *t.P, text.Counted(t.Copies, "copy", "copies"), t.Threshold)
-	if t.Passed {
-		return said + ": " + t.Best.Tail() + " is a candidate"
-	}
-	return said + ": no candidate"
 }
 
 // eachGeneration says how large the generations of a run are, where it may have

@@ -74,8 +74,8 @@ var arrows = map[string]rule{
 	"jobs":    {ours: []string{".", "market", "quality", "metrics", "backtest", "evidence"}},
 	"library": {ours: []string{".", "market", "quality", "instrument", "strategy", "jobs"}},
 	"compute": {ours: []string{
-		".", "fault", "worker", "market", "quality", "instrument", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence",
-		"examine", "fetch", "jobs", "library",
+		".", "fault", "worker", "market", "quality", "instrument", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest",
+		"evidence", "examine", "fetch", "jobs", "library",
 	}, modules: []string{"golang.org/x/sync"}},
 
 	// what this product is about

@@ -43,7 +43,7 @@ func typeRunners() map[ktrdr.Type]builders {
 		},
 		ktrdr.DataFetch: {
 			inBackend: func(b *Backend) worker.Runner {
-				return compute.FetchRunner(b.library, b.markets, b.cfg.Holdout, b.instruments, b.fetcher)
+				return compute.FetchRunner(b.library, b.markets, b.cfg.Holdout, b.fetcher, b.instruments)
 			},
 			inChild: func(b *Backend) worker.Runner { return compute.FetchOnlyRunner(b.fetcher) },
 		},

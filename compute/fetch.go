@@ -1,13 +1,13 @@
 package compute
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -23,8 +23,8 @@ import (
 
 // FetchRunner fetches bars from a source and adds them to a library as an import does.
 // It is for workers inside a backend: only those reach the library.
-func FetchRunner(l *library.Library, m *library.Markets, share float64, instruments func(context.Context) (instrument.File, error),
-	f *fetch.Fetcher,
+func FetchRunner(l *library.Library, m *library.Markets, share float64, f *fetch.Fetcher,
+	instruments func(context.Context) (instrument.File, error),
 ) worker.Runner {
 	return fetchRunner{loadRunner{l, m, share, instruments}, f}
 }
@@ -142,7 +142,7 @@ func fetchAll(ctx context.Context, t *worker.Task, f *fetch.Fetcher) (*fetched, 
 	for got.Next < len(pieces) {
 		piece := pieces[got.Next]
 		t.Progress(ktrdr.Progress{
-			CurrentStep:    fmt.Sprintf("fetching %s from %s", f.Label(r), text.Minute(max(piece.From, r.From))),
+			CurrentStep:    fmt.Sprintf("fetching %s from %s", r.Label(), text.Minute(max(piece.From, r.From))),
 			StepsCompleted: int64(got.Next), StepsTotal: int64(len(pieces)), Percentage: 100 * float64(got.Next) / float64(len(pieces)),
 		})
 		part, err := f.Fetch(ctx, r, piece)
@@ -202,7 +202,7 @@ func (r fetchRunner) add(ctx context.Context, t *worker.Task, got *fetched) (jso
 	}
 	b := &got.bars
 	b.Symbol, b.Timeframe = spec.Symbol, spec.Timeframe
-	label := r.fetcher.Label(requestOf(spec))
+	label := requestOf(spec).Label()
 	if b.Len() == 0 {
 		return r.nothing(ctx, spec, got, label)
 	}
@@ -210,14 +210,19 @@ func (r fetchRunner) add(ctx context.Context, t *worker.Task, got *fetched) (jso
 	if _, invalid := errors.AsType[*market.InvalidError](err); invalid {
 		return nil, ktrdr.Errorf(ktrdr.CodeFailed, "%w", err)
 	}
-	about, err := r.about(ctx, b.Symbol)
+	about, err := r.about(ctx, spec.Symbol)
 	if err != nil {
 		return nil, err
+	}
+	how, splits := r.fetcher.Adjusted(spec.Source)
+	if splits { // they must not be applied twice
+		about.Events = slices.DeleteFunc(slices.Clone(about.Events), func(e instrument.Event) bool { return e.Kind == instrument.SplitEvent })
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
 	done, err := r.library.Import(ctx, library.Import{
 		Bars: b, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: label, MadeUp: new(false),
-		Record: fetchedRecord(label, r.fetcher.Adjusted(spec.Source)), Instrument: about, Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
+		Record: ktrdr.BarsRecord{Format: fetch.NameOf(spec.Source), Zone: "UTC", Unit: "units", Adjustment: how}, Instrument: about,
+		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
 		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
 			result := loadResult(done, report)
 			result.Notes = got.Notes
@@ -225,11 +230,6 @@ func (r fetchRunner) add(ctx context.Context, t *worker.Task, got *fetched) (jso
 		}},
 	})
 	return done.Result, err
-}
-
-// fetchedRecord says how the prices of a source are to be read. All sources give times in UTC.
-func fetchedRecord(label, adjusted string) ktrdr.BarsRecord {
-	return ktrdr.BarsRecord{Format: label, Zone: "UTC", Adjustment: cmp.Or(adjusted, "as fetched")}
 }
 
 // nothing is the result of a fetch that brought no bars: nothing new for a series that is there, an error

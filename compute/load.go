@@ -73,7 +73,8 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 	}
 	done, err := r.library.Import(ctx, library.Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
-		Record: library.RecordOf(report, spec.Adjusted), Instrument: about, Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
+		Record: library.RecordOf(report, spec.Adjusted), Instrument: about, Markets: r.markets,
+		Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
 		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
 			return json.Marshal(loadResult(done, report))
 		}},
@@ -82,13 +83,13 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 }
 
 // about is what the file of instruments says of a symbol.
-func (r loadRunner) about(ctx context.Context, symbol string) (instrument.Instrument, error) {
+func (r loadRunner) about(ctx context.Context, symbol string) (about instrument.Instrument, err error) {
 	if r.instruments == nil {
-		return instrument.Instrument{}, nil
+		return about, nil
 	}
 	file, err := r.instruments(ctx)
 	if err != nil {
-		return instrument.Instrument{}, wrong("correct %s: %w", instrument.FileName, err)
+		return about, wrong("correct %s: %w", instrument.FileName, err)
 	}
 	return file.Find(symbol), nil
 }

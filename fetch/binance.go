@@ -24,7 +24,7 @@ import (
 // each day, with a file beside it that holds its SHA-256.
 func binance() *source {
 	return &source{
-		about: "public archive of spot trading: BTCUSDT", adjust: "prices as traded", base: "https://data.binance.vision",
+		about: "public archive of spot trading: BTCUSDT", adjust: "none", base: "https://data.binance.vision",
 		pace:    200 * time.Millisecond,
 		frames:  []market.Timeframe{market.M1, market.M5, market.M15, market.M30, market.H1, market.H2, market.H4, market.D1},
 		example: Request{Symbol: "BTCUSDT", Timeframe: market.H1}, pieces: binancePieces, fetch: binancePiece,

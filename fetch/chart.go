@@ -43,7 +43,7 @@ var yahooIntervals = map[market.Timeframe]string{
 // yahoo is the chart API of Yahoo Finance.
 func yahoo() *source {
 	return &source{
-		about: "stocks, funds, indices, currencies: AAPL, ^GSPC, EURUSD=X", adjust: "prices adjusted for splits, not for dividends",
+		about: "stocks, funds, indices, currencies: AAPL, ^GSPC, EURUSD=X", adjust: "for splits, not for dividends", splits: true,
 		base: "https://query1.finance.yahoo.com", pace: 2 * time.Second,
 		frames:  []market.Timeframe{market.M1, market.M5, market.M15, market.M30, market.H1, market.D1},
 		example: Request{Symbol: "AAPL", Timeframe: market.D1}, pieces: yahooPieces, fetch: yahooPiece,
@@ -166,7 +166,7 @@ var krakenMinutes = map[market.Timeframe]int{
 // kraken is the OHLC endpoint of Kraken: the newest 720 bars, whatever was asked for.
 func kraken() *source {
 	return &source{
-		about: "the newest 720 bars of a pair, to keep a series current: XBTUSD", adjust: "prices as traded",
+		about: "the newest 720 bars of a pair, to keep a series current: XBTUSD", adjust: "none",
 		base: "https://api.kraken.com", pace: time.Second,
 		frames:  []market.Timeframe{market.M1, market.M5, market.M15, market.M30, market.H1, market.H4, market.D1},
 		example: Request{Symbol: "XBTUSD", Timeframe: market.H1}, pieces: one, fetch: krakenPiece,
@@ -246,7 +246,7 @@ var coinbaseFrames = []market.Timeframe{market.M1, market.M5, market.M15, market
 // coinbase is the candles endpoint of the Coinbase exchange: 300 at once, newest first.
 func coinbase() *source {
 	return &source{
-		about: "candles of the exchange: BTC-USD", adjust: "prices as traded", base: "https://api.exchange.coinbase.com",
+		about: "candles of the exchange: BTC-USD", adjust: "none", base: "https://api.exchange.coinbase.com",
 		pace:   350 * time.Millisecond,
 		frames: coinbaseFrames, example: Request{Symbol: "BTC-USD", Timeframe: market.H1},
 		pieces: func(r Request) []Piece { return every(300 * r.Timeframe.End(0))(r) }, fetch: coinbasePiece,

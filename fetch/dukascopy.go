@@ -20,7 +20,7 @@ import (
 // LZMA. Months count from 0. Bars are made of the bids; a spread is the mean of its quotes.
 func dukascopy() *source {
 	return &source{
-		about: "quotes of currencies and metals, as bars of the bid with a spread: EURUSD", adjust: "prices are bids",
+		about: "quotes of currencies and metals, as bars of the bid with a spread: EURUSD", adjust: "none",
 		base: "https://datafeed.dukascopy.com/datafeed", pace: 250 * time.Millisecond,
 		frames:  []market.Timeframe{market.M1, market.M5, market.M15, market.M30, market.H1, market.H2, market.H4, market.D1},
 		example: Request{Symbol: "EURUSD", Timeframe: market.H1}, pieces: every(day), fetch: dukascopyDay,

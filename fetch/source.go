@@ -39,6 +39,7 @@ type Fetched struct {
 type source struct {
 	about   string             // one line for people
 	adjust  string             // what was done to the prices before they are given out
+	splits  bool               // they are adjusted for splits
 	base    string             // where it is, without the last slash
 	pace    time.Duration      // between the starts of two requests
 	frames  []market.Timeframe // that it has
@@ -119,14 +120,6 @@ func (f *Fetcher) Close() { f.client.Close() }
 // Names lists the sources.
 func (f *Fetcher) Names() []string { return slices.Sorted(maps.Keys(f.sources)) }
 
-// Adjusted says what was done to the prices of a source before it gives them out; empty: it is not known.
-func (f *Fetcher) Adjusted(name string) string {
-	if s, err := f.source(name); err == nil {
-		return s.adjust
-	}
-	return ""
-}
-
 // About says in one line what a source has.
 func (f *Fetcher) About(name string) string {
 	if s := f.sources[name]; s != nil {
@@ -138,18 +131,20 @@ func (f *Fetcher) About(name string) string {
 const ofTemplate = "url:"
 
 // Label is what the library says of where fetched bars are from.
-func (f *Fetcher) Label(r Request) string {
-	s, err := f.source(r.Source)
-	if err != nil || s.adjust == "" {
-		return labelOf(r)
+func (r Request) Label() string { return NameOf(r.Source) + " " + r.Symbol }
+
+// Adjusted says what was done to the prices of a source before they are given out, and
+// whether they are adjusted for splits.
+func (f *Fetcher) Adjusted(source string) (how string, splits bool) {
+	s, err := f.source(source)
+	if err != nil {
+		return "", false
 	}
-	return labelOf(r) + ", " + s.adjust
+	return s.adjust, s.splits
 }
 
-func labelOf(r Request) string { return nameOf(r.Source) + " " + r.Symbol }
-
-// nameOf is a source as far as people may see it.
-func nameOf(source string) string {
+// NameOf is a source as far as people may see it.
+func NameOf(source string) string {
 	if address, ok := strings.CutPrefix(source, ofTemplate); ok {
 		return hostOf(address)
 	}
@@ -188,7 +183,7 @@ func (f *Fetcher) Pieces(r Request) ([]Piece, error) {
 	case !symbolText.MatchString(r.Symbol):
 		return wrong("%q is no symbol of a source: it has letters, digits and . _ = ^ - only, at most 40", cut(r.Symbol))
 	case !slices.Contains(s.frames, r.Timeframe):
-		return wrong("%s has no bars of %s: it has %s. Longer bars: `ktrdr data resample`", nameOf(r.Source), r.Timeframe,
+		return wrong("%s has no bars of %s: it has %s. Longer bars: `ktrdr data resample`", NameOf(r.Source), r.Timeframe,
 			text.List(s.frames, "and"))
 	case r.Divide < 0 || r.Divide != r.Divide || r.Divide > 1e12:
 		return wrong("prices cannot be divided by %v points to a unit: give a positive number such as 100000", r.Divide)
@@ -212,7 +207,7 @@ func (f *Fetcher) Fetch(ctx context.Context, r Request, piece Piece) (Fetched, e
 	if err != nil {
 		return Fetched{}, err
 	}
-	a, err := s.fetch(ctx, session{s, nameOf(r.Source), f.client}, r, piece)
+	a, err := s.fetch(ctx, session{s, NameOf(r.Source), f.client}, r, piece)
 	if err != nil {
 		return Fetched{}, err
 	}
@@ -261,6 +256,7 @@ type Probed struct {
 	Last   int64  `json:"last"` // opening of the newest bar
 	Millis int64  `json:"ms"`
 	Label  string `json:"label"`
+	Adjust string `json:"adjustment,omitempty"` // what was done to the prices
 }
 
 // Check fetches a little from a source at a time, to see whether it still answers as it should. A source
@@ -273,7 +269,7 @@ func (f *Fetcher) Check(ctx context.Context, name, symbol string, tf market.Time
 	r := s.example
 	r.Source, r.Symbol, r.Timeframe = name, cmp.Or(symbol, r.Symbol), cmp.Or(tf, r.Timeframe)
 	if r.Symbol == "" || r.Timeframe == "" {
-		return Probed{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%s has no example: name the SYMBOL and TIMEFRAME to try", nameOf(name))
+		return Probed{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%s has no example: name the SYMBOL and TIMEFRAME to try", NameOf(name))
 	}
 	r.To = now.Unix()
 	r.From = r.To - max(8*day, 60*r.Timeframe.End(0))
@@ -282,7 +278,7 @@ func (f *Fetcher) Check(ctx context.Context, name, symbol string, tf market.Time
 		return Probed{}, err
 	}
 	begun := time.Now()
-	p := Probed{Source: nameOf(name), Asked: r.Symbol + " " + string(r.Timeframe), Label: f.Label(r)}
+	p := Probed{Source: NameOf(name), Asked: r.Symbol + " " + string(r.Timeframe), Label: r.Label(), Adjust: s.adjust}
 	for i := len(pieces) - 1; i >= max(0, len(pieces)-5) && p.Bars == 0; i-- { // the newest that has bars
 		part, err := f.Fetch(ctx, r, pieces[i])
 		if err != nil {

@@ -112,5 +112,9 @@ func printProbe(w io.Writer, p fetch.Probed) {
 	fmt.Fprintf(w, "%s works: %s of %s within %v, the last opens at %s\n", term.Plain(p.Source), text.Counted(p.Bars, "bar"),
 		term.Plain(p.Asked),
 		time.Duration(p.Millis)*time.Millisecond, term.Minute(p.Last))
-	fmt.Fprintf(w, "the library will call it %s\n", term.Plain(p.Label))
+	fmt.Fprintf(w, "the library will call it %s", term.Plain(p.Label))
+	if p.Adjust != "" {
+		fmt.Fprintf(w, "; adjustment: %s", p.Adjust)
+	}
+	fmt.Fprintln(w)
 }

@@ -21,7 +21,7 @@ func TestCLI_FetchesPrices(t *testing.T) {
 		" keyed="+server.URL+"/files/{symbol}_{timeframe}.csv?from={from_unix}&to={to_unix}&apikey=hunter2")
 	probe := l.must("data", "fetch", "--check", "coinbase") // without a backend
 	if !strings.Contains(probe, "coinbase works: ") || !strings.Contains(probe,
-		"the library will call it coinbase BTC-USD, prices as traded") {
+		"the library will call it coinbase BTC-USD; adjustment: none") {
 		t.Errorf("the check says\n%s", probe)
 	}
 	p, _ := l.serve("--workers", "1")
@@ -32,7 +32,7 @@ func TestCLI_FetchesPrices(t *testing.T) {
 			t.Errorf("a followed fetch does not tell %q:\n%s", part, said)
 		}
 	}
-	if list := l.must("data", "show", "BTC", "1h"); !strings.Contains(list, "coinbase BTC-USD, prices as traded") {
+	if list := l.must("data", "show", "BTC", "1h"); !strings.Contains(list, "coinbase BTC-USD") {
 		t.Errorf("the series says\n%s", list)
 	}
 	more := l.finished("data", "fetch", "keyed", "EURUSD", "1h", "--from", "2024-03-01", "--to", "2024-03-05")

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // ChainHead is the newest link of the chain of a market's ledger. Its text is
@@ -79,6 +80,7 @@ const (
 	ChainLook    ChainKind = "look"    // a look is reserved: its bars were not read yet
 	ChainResult  ChainKind = "result"  // what the look showed
 	ChainMerge   ChainKind = "merge"   // another market turned out to be this one
+	ChainHoldout ChainKind = "holdout" // a new holdout replaces the one before
 )
 
 // ChainEntry is one entry of the chain. The member of its kind is set.
@@ -91,6 +93,7 @@ type ChainEntry struct {
 	Look     *LookEntry    `json:"look,omitempty"`
 	Result   *ResultEntry  `json:"result,omitempty"`
 	Merge    *MergeEntry   `json:"merge,omitempty"`
+	Holdout  *HoldoutEntry `json:"holdout,omitempty"`
 }
 
 // EarlierEntry is what was counted before the chain began. It is the first link of
@@ -153,8 +156,9 @@ type LookEntry struct {
 	Research   OperationID     `json:"research_operation_id,omitempty"`
 	Run        string          `json:"run,omitempty"`
 	Generation int             `json:"generation"`
-	Number     int             `json:"number"`       // on this market
-	Before     int             `json:"looks_before"` // that it pays for; of several markets the most
+	Number     int             `json:"number"`                // on this market
+	Before     int             `json:"looks_before"`          // that it pays for; of several markets the most
+	Holdout    time.Time       `json:"holdout_from,omitzero"` // where the holdout begins that it is at
 	Spec       Hash            `json:"spec_hash,omitzero"`
 	Spans      json.RawMessage `json:"spans,omitempty"` // the bars of the holdout, with their hashes
 }
@@ -174,6 +178,15 @@ type MergeEntry struct {
 	Head   ChainHead `json:"head"`
 	Trials int       `json:"trials"` // of the market that ends, in its chain or not
 	Looks  int       `json:"looks"`
+}
+
+// HoldoutEntry is a new holdout. Looks before it are not paid for by looks at it, but
+// for those that claimed and whose claims show its bars.
+type HoldoutEntry struct {
+	From time.Time `json:"holdout_from"`
+	HoldoutLength
+	Looks  int           `json:"looks"`            // on this market so far
+	Claims []OperationID `json:"claims,omitempty"` // each is one look of its budget
 }
 
 // EncodeEntry writes an entry as it is hashed.

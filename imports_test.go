@@ -71,11 +71,11 @@ var arrows = map[string]rule{
 	"designer":       {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
 
 	// what is said of work, what is kept, and what is done
-	"jobs":    {ours: []string{".", "market", "metrics", "backtest", "evidence"}},
-	"library": {ours: []string{".", "market", "strategy", "jobs"}},
+	"jobs":    {ours: []string{".", "market", "quality", "metrics", "backtest", "evidence"}},
+	"library": {ours: []string{".", "market", "quality", "instrument", "strategy", "jobs"}},
 	"compute": {ours: []string{
-		".", "fault", "worker", "market", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence",
-		"examine", "jobs", "library",
+		".", "fault", "worker", "market", "quality", "instrument", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence",
+		"examine", "fetch", "jobs", "library",
 	}, modules: []string{"golang.org/x/sync"}},
 
 	// what this product is about
@@ -93,6 +93,10 @@ var arrows = map[string]rule{
 
 	"report": {ours: []string{".", "market", "research", "evidence", "evidence/panel", "jobs", "strategy"}},
 	"bundle": {ours: []string{".", "evidence", "jobs", "research", "worker"}}, // a claim as one file, and its check
+
+	"fetch": { // prices of public sources
+		ours: []string{".", "market"}, modules: []string{"github.com/ulikunitz/xz"},
+	},
 
 	// mechanisms
 	"resilience": {ours: []string{"."}},
@@ -112,7 +116,7 @@ var arrows = map[string]rule{
 	}},
 	"chart": {}, // figures as SVG
 	"page": {ours: []string{ // what browsers see, made from the answers of the API
-		".", "api", "chart", "client", "evidence", "export", "jobs", "market", "report", "research", "resilience",
+		".", "api", "chart", "client", "evidence", "export", "jobs", "market", "quality", "report", "research", "resilience",
 	}, modules: []string{"golang.org/x/net", "golang.org/x/sync"}},
 	"export": { // tables for other programs
 		ours: []string{".", "client", "jobs", "research"}, modules: []string{"github.com/parquet-go/parquet-go"},
@@ -132,6 +136,7 @@ var arrows = map[string]rule{
 	"sqlstore/pgtest":       {modules: []string{"github.com/jackc/pgx/v5"}},
 	"strategy/strategytest": {},
 	"llm/llmtest":           {},
+	"fetch/fetchtest":       {ours: []string{"market"}, modules: []string{"github.com/ulikunitz/xz"}},
 	"worker/workertest":     {ours: []string{"."}},
 	"storetest":             {ours: []string{".", "thread"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"savertest":             {ours: []string{".", "thread"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
@@ -162,12 +167,12 @@ var arrows = map[string]rule{
 			".", "bundle", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "client", "jobs", "library",
 			"compute", "research",
 			"report", "agent", "llm", "resilience", "instrument", "neural", "page", "api", "mcp",
-			"factory",
+			"factory", "fetch",
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
 	// the lab of a data folder, without a backend
-	"local": {ours: []string{".", "backend", "bundle", "jobs", "library", "market", "backtest", "research", "strategy"}},
+	"local": {ours: []string{".", "backend", "bundle", "instrument", "jobs", "library", "market", "quality", "backtest", "research", "strategy"}},
 	// strategies that use future prices
 	"lookahead": {ours: []string{"local", "market", "metrics", "neural", "strategy", "train", "backtest"}},
 	"doctor": { // checks of an installation
@@ -177,7 +182,7 @@ var arrows = map[string]rule{
 	"cmd/ktrdr": {
 		ours: []string{
 			".", "agent", "backend", "bundle", "compute", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "api",
-			"client", "jobs", "library", "research",
+			"client", "fetch", "jobs", "library", "research",
 			"report", "resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "docs", "export",
 			"page", "mcp",
 		},

@@ -13,9 +13,12 @@ type Market struct {
 	CreatedAt time.Time `json:"created_at"`
 	// bars that close after this are the holdout; zero until a research or training fixes it
 	HoldoutFrom time.Time      `json:"holdout_from,omitzero"`
-	Trials      int            `json:"trials"`               // strategies that were tried on it
-	Looks       int            `json:"looks"`                // at its holdout
-	Head        ChainHead      `json:"ledger_head,omitzero"` // of the chain of its ledger; zero while nothing has ended
+	Holdouts    []Holdout      `json:"holdouts,omitempty"`    // with those before, oldest first
+	LookedUntil time.Time      `json:"looked_until,omitzero"` // close of the last bar that a look used; zero before the first
+	Trials      int            `json:"trials"`                // strategies that were tried on it
+	Looks       int            `json:"looks"`                 // that the next look at its newest holdout pays for
+	Claims      int            `json:"claims"`                // that are followed: each is a look that a new holdout pays for
+	Head        ChainHead      `json:"ledger_head,omitzero"`  // of the chain of its ledger; zero while nothing has ended
 	Series      []MarketSeries `json:"series,omitempty"`
 }
 
@@ -193,7 +196,7 @@ type Look struct {
 	Generation int             `json:"generation"`
 	Strategy   string          `json:"strategy_name,omitempty"`
 	Markets    []LookMarket    `json:"markets"`
-	Before     int             `json:"looks_before"` // on the market that had most
+	Before     int             `json:"looks_before"` // that it pays for, on the market that had most
 	Spans      json.RawMessage `json:"spans,omitempty"`
 	ReservedAt time.Time       `json:"reserved_at"`
 	EndedAt    time.Time       `json:"ended_at,omitzero"`
@@ -202,8 +205,9 @@ type Look struct {
 
 // LookMarket is a market and the number of the look there, from 1.
 type LookMarket struct {
-	Market string `json:"market"`
-	Number int    `json:"number"`
+	Market  string    `json:"market"`
+	Number  int       `json:"number"`
+	Holdout time.Time `json:"holdout_from,omitzero"` // where the holdout begins that it is at; zero: the market had none
 }
 
 // LookResult is what a look showed.
@@ -221,6 +225,7 @@ type NewLook struct {
 	Research OperationID
 	Strategy string
 	Markets  []string
+	Holdout  time.Time // where trading begins, which says which holdout it is at; zero: the newest
 	Spans    json.RawMessage
 	Key      string // of looks with the same key the first is counted; empty means the operation's id
 }

@@ -20,6 +20,25 @@ type StoredBars struct {
 	MadeUp    *bool  // its bars, or some of them, were made up; nil: not known
 	AddedAt   time.Time
 	Current   bool // false for a series that another one has replaced
+
+	Record   BarsRecord
+	Findings json.RawMessage   // what is doubtful in its content, a list; nil: not judged yet
+	Accepted []AcceptedFinding // of those, by name
+}
+
+// BarsRecord says how the prices of a series were read: what their figures mean.
+type BarsRecord struct {
+	Format     string `json:"format,omitempty"`     // the program or service that wrote the file
+	Zone       string `json:"zone,omitempty"`       // of the times in the file; stored bars are in UTC
+	Unit       string `json:"unit,omitempty"`       // of the prices in the file
+	Adjustment string `json:"adjustment,omitempty"` // for splits, dividends and rolls
+}
+
+// AcceptedFinding is a finding with which a person lets research begin.
+type AcceptedFinding struct {
+	Finding string    `json:"finding"` // its rule
+	By      string    `json:"by"`
+	At      time.Time `json:"at,omitzero"`
 }
 
 // BarsOrigin says how a series came into the lab.
@@ -134,6 +153,15 @@ type Library interface {
 	// ImportResult returns the result of an operation that has added its bars; nil
 	// when it has not. CodeNotFound.
 	ImportResult(ctx context.Context, id OperationID) (json.RawMessage, error)
+
+	// JudgeBars stores the findings of a series that was not judged. One that was
+	// stays as it is.
+	JudgeBars(ctx context.Context, symbol, timeframe string, hash Hash, findings json.RawMessage) error
+
+	// AcceptFindings notes that a person accepts findings of the current series, at
+	// the time of the store. What was accepted before stays as it is. CodeNotFound;
+	// CodeConflict when another series than that of the hash is current.
+	AcceptFindings(ctx context.Context, symbol, timeframe string, hash Hash, rules []string, by string) (StoredBars, error)
 
 	// DeleteBars deletes a series and those that it replaced, and returns them;
 	// CodeNotFound. The market keeps its trials and looks.

@@ -58,6 +58,7 @@ const (
 	Training        Type = "training"
 	Backtesting     Type = "backtesting"
 	DataLoad        Type = "data_load"
+	DataFetch       Type = "data_fetch"
 	Dummy           Type = "dummy"
 )
 

@@ -89,6 +89,12 @@ type Markets interface {
 	// yet, and returns what is set; CodeNotFound.
 	FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error)
 
+	// RenewHoldouts replaces the holdouts of markets by later ones, all or none. One that
+	// begins there already stays as it is. CodeConflict when another holdout was set or
+	// another look was reserved since; CodeInvalid when a new one breaks a rule: see
+	// HoldoutLength; CodeNotFound. Researches keep the holdout that they were given.
+	RenewHoldouts(ctx context.Context, renew []NewHoldout) error
+
 	// Market returns one with all its series; CodeNotFound. One that was merged
 	// is the market it was merged into.
 	Market(ctx context.Context, id string) (Market, error)

@@ -63,6 +63,8 @@ var (
 		"with open_holdout about those of the holdout too, which is a look")
 	StartDataLoad = post[jobs.DataLoadRequest, Started]("/data/load",
 		"Import a price file into the library; with dry_run only say what an import would do", creates)
+	StartDataFetch = post[jobs.DataFetchRequest, Started]("/data/fetch",
+		"Fetch bars of a source on the internet and add them to the library; not for pages and assistants", creates)
 	Models      = get[Page, []jobs.TrainedModel]("/models", "Trained models, newest first")
 	Strategies  = get[None, []jobs.Strategy]("/strategies", "Strategies that can be named")
 	AddStrategy = post[jobs.StrategyRequest, jobs.Strategy]("/strategies", "Give the lab a strategy, for every backend",
@@ -74,8 +76,10 @@ var (
 	Series         = get[None, []jobs.LibrarySeries]("/data", "Series of bars in the library, with their markets")
 	SeriesBars     = get[BarsRequest, jobs.SeriesBars]("/data/{symbol}/{timeframe}/bars",
 		"Bars of a series, merged to a number of points; none of its holdout, opened or not")
-	DecideMarket = post[jobs.MarketRequest, jobs.LibrarySeries]("/data/market", "Say to which market a series of the library belongs")
-	CheckSeries  = get[SeriesRequest, jobs.SeriesCheck]("/data/{symbol}/{timeframe}/check",
+	DecideMarket   = post[jobs.MarketRequest, jobs.LibrarySeries]("/data/market", "Say to which market a series of the library belongs")
+	AcceptFindings = post[jobs.AcceptRequest, jobs.LibrarySeries]("/data/accept",
+		"Let research begin on a series in spite of severe findings, which are named by their rules")
+	CheckSeries = get[SeriesRequest, jobs.SeriesCheck]("/data/{symbol}/{timeframe}/check",
 		"Check a series by the rules of an import, up to where the holdout begins")
 	DeleteSeries = del[SeriesRequest, jobs.DeletedSeries]("/data/{symbol}/{timeframe}",
 		"Delete a series and those that it replaced; its market keeps its trials and looks")

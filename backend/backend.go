@@ -28,6 +28,7 @@ import (
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/fetch"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/tracing"
 	"github.com/ktrdr/ktrdr/library"
@@ -71,6 +72,7 @@ type Backend struct {
 	library  *library.Library
 	markets  *library.Markets
 	research *research.Desk
+	fetcher  *fetch.Fetcher
 	self     ktrdr.Backend
 	traces   *tracing.Tracing // nil: nothing is traced
 	listener net.Listener
@@ -274,9 +276,13 @@ func (b *Backend) openDesk(ctx context.Context) (err error) {
 	if err := b.takeOver(ctx); err != nil {
 		return err
 	}
+	if b.fetcher, err = b.cfg.Fetch.Open(); err != nil {
+		return err
+	}
+	b.later("fetcher", func() error { b.fetcher.Close(); return nil })
 	b.desk, err = compute.OpenService(compute.ServiceConfig{
 		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Pins: b.engine,
-		Holdout: b.cfg.Holdout, Kernel: b.kernel,
+		Holdout: b.cfg.Holdout, Kernel: b.kernel, Fetcher: b.fetcher,
 	})
 	if err == nil {
 		b.later("desk", b.desk.Close)

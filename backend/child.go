@@ -33,6 +33,10 @@ const ChildCommand = "child"
 type childAddress struct {
 	URL   string       `json:"url"`
 	Token ktrdr.Secret `json:"token"`
+
+	// What a fetch needs. Addresses may hold keys, so they are not in the environment.
+	Networks []string                `json:"fetch_networks,omitempty"`
+	Sources  map[string]ktrdr.Secret `json:"fetch_sources,omitempty"`
 }
 
 // RunChild is the whole life of a child process: a worker with one slot until ctx
@@ -59,13 +63,19 @@ func RunChild(ctx context.Context, in io.Reader, p Process) error {
 	if err != nil {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "KTRDR_KERNEL: %w", err)
 	}
+	fetcher, err := Fetch{at.Networks, at.Sources}.Open()
+	if err != nil {
+		return err
+	}
+	defer fetcher.Close()
 	c, err := client.New(at.URL, at.Token, client.Options{Version: p.Version})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	w, err := worker.New(worker.Config{
-		Name: "child", Runners: (&Backend{kernel: kernel}).runners(inChild), Version: p.Version, Log: p.Log, StopWithin: stopChildWithin,
+		Name: "child", Runners: (&Backend{kernel: kernel, fetcher: fetcher}).runners(inChild), Version: p.Version, Log: p.Log,
+		StopWithin: stopChildWithin,
 	}, c)
 	if err != nil {
 		return err
@@ -97,7 +107,9 @@ func (b *Backend) runChild(ctx context.Context, stop <-chan struct{}, w worker.B
 		}
 	}()
 
-	p, err := b.startProcess(ctx, childAddress{URL: "http://" + l.Addr().String(), Token: secret})
+	p, err := b.startProcess(ctx, childAddress{
+		URL: "http://" + l.Addr().String(), Token: secret, Networks: b.cfg.Fetch.Networks, Sources: b.cfg.Fetch.Sources,
+	})
 	if err != nil {
 		return notStarted(err)
 	}
@@ -161,7 +173,13 @@ func (b *Backend) startProcess(ctx context.Context, at childAddress) (*childProc
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	line, err := json.Marshal(map[string]string{"url": at.URL, "token": at.Token.Reveal()})
+	sources := map[string]string{}
+	for name, address := range at.Sources {
+		sources[name] = address.Reveal()
+	}
+	line, err := json.Marshal(map[string]any{
+		"url": at.URL, "token": at.Token.Reveal(), "fetch_networks": at.Networks, "fetch_sources": sources,
+	})
 	if err == nil {
 		_, err = in.Write(append(line, '\n')) // wait reports a process that has died meanwhile
 	}
@@ -184,7 +202,10 @@ func (p *childProcess) wait() error {
 // childEnv is the environment of a child process: of ours only what computing
 // needs. Keys, tokens and the database's password stay here.
 func childEnv(ours []string, kernel string) []string {
-	keep := []string{"PATH", "HOME", "TMPDIR", "TZ", "ZONEINFO", "KTRDR_FAILPOINT", "KTRDR_FAILPOINT_ARMED_BY", dummy.WitnessEnv}
+	keep := []string{
+		"PATH", "HOME", "TMPDIR", "TZ", "ZONEINFO", "SSL_CERT_FILE", "SSL_CERT_DIR", "KTRDR_FAILPOINT",
+		"KTRDR_FAILPOINT_ARMED_BY", dummy.WitnessEnv,
+	}
 	env := []string{"KTRDR_KERNEL=" + kernel}
 	for _, kv := range ours {
 		name, _, _ := strings.Cut(kv, "=")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/fetch"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -52,11 +53,27 @@ type Config struct {
 
 	Engine engine.Settings
 	Models Models
+	Fetch  Fetch
 
 	LogLevel slog.Level
 	LogJSON  bool
 
 	Effective []ktrdr.EffectiveSetting // every setting, and where it was given; for people
+}
+
+// Fetch says where prices may be fetched from.
+type Fetch struct {
+	Networks []string                // that are allowed although they are not public
+	Sources  map[string]ktrdr.Secret // addresses of mirrors and of sources of the user's own, by name
+}
+
+// Open makes a Fetcher.
+func (f Fetch) Open() (*fetch.Fetcher, error) {
+	networks, err := fetch.ParseNetworks(f.Networks)
+	if err != nil {
+		return nil, err
+	}
+	return fetch.New(fetch.Config{Networks: networks, Addresses: f.Sources})
 }
 
 // ThreadStore says where checkpoints of programs that are not ours are kept.

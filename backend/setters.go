@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/fetch"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/research"
@@ -69,6 +71,25 @@ func (c *Config) setHosts(text string) error {
 		return errors.New("must be names like lab.example or lab.example:8443, separated by commas")
 	}
 	return nil
+}
+
+func (c *Config) setFetchNetworks(text string) error {
+	c.Fetch.Networks = list(text)
+	_, err := fetch.ParseNetworks(c.Fetch.Networks)
+	return err
+}
+
+func (c *Config) setFetchSources(text string) error {
+	c.Fetch.Sources = map[string]ktrdr.Secret{}
+	for item := range strings.FieldsSeq(text) { // an address may hold a comma
+		name, address, ok := strings.Cut(item, "=")
+		if !ok {
+			return errors.New("must be NAME=ADDRESS, several separated by spaces")
+		}
+		c.Fetch.Sources[name] = ktrdr.Secret(address)
+	}
+	_, err := Fetch{Sources: c.Fetch.Sources}.Open()
+	return err
 }
 
 func (c *Config) setBlobs(text string) error {

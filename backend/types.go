@@ -36,8 +36,16 @@ func typeRunners() map[ktrdr.Type]builders {
 		ktrdr.Examining:   anywhere(func(b *Backend) worker.Runner { return compute.ExaminationRunner(b.kernel) }),
 		ktrdr.Dummy:       anywhere(func(*Backend) worker.Runner { return dummy.Runner() }),
 		ktrdr.DataLoad: {
-			inBackend: func(b *Backend) worker.Runner { return compute.LoadRunner(b.library, b.markets, b.cfg.Holdout) },
-			inChild:   func(*Backend) worker.Runner { return compute.ReadRunner() },
+			inBackend: func(b *Backend) worker.Runner {
+				return compute.LoadRunner(b.library, b.markets, b.cfg.Holdout, b.instruments)
+			},
+			inChild: func(*Backend) worker.Runner { return compute.ReadRunner() },
+		},
+		ktrdr.DataFetch: {
+			inBackend: func(b *Backend) worker.Runner {
+				return compute.FetchRunner(b.library, b.markets, b.cfg.Holdout, b.instruments, b.fetcher)
+			},
+			inChild: func(b *Backend) worker.Runner { return compute.FetchOnlyRunner(b.fetcher) },
 		},
 		ktrdr.AgentDesign: {
 			byAgents: func(b *Backend) worker.Runner { return agent.DesignRunner(research.NewMemory(b.engine), b.asks) },

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/fetch/fetchtest"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
@@ -146,6 +148,22 @@ func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 		ktrdr.DataLoad: {"", func(t *testing.T, lab *labtest.Lab) func() {
 			longCSV(8_000_000).write(t, filepath.Join(lab.Data(), "long.csv.gz"))
 			return func() { lab.Load(jobs.DataLoadRequest{Path: "long.csv.gz", Symbol: "LONG"}) }
+		}},
+		ktrdr.DataFetch: {"", func(t *testing.T, lab *labtest.Lab) func() {
+			dir := t.TempDir()
+			longCSV(8_000_000).write(t, filepath.Join(dir, "LONG.csv.gz"))
+			files := http.FileServerFS(os.DirFS(dir))
+			source := &fetchtest.Server{Before: func(w http.ResponseWriter, r *http.Request, _ int) bool {
+				files.ServeHTTP(w, r)
+				return true
+			}}
+			server, env := source.Start(t)
+			lab.Set(env...)
+			return func() {
+				lab.Fetch(jobs.DataFetchRequest{
+					Source: "url:" + server.URL + "/{symbol}.csv.gz", Symbol: "LONG", Timeframe: "1m", From: "2001-09-09", To: "2020-01-01",
+				})
+			}
 		}},
 		ktrdr.Examining: {"memory:examining:", func(_ *testing.T, lab *labtest.Lab) func() {
 			plant(lab)

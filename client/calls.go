@@ -121,6 +121,11 @@ func (c *Client) StartBacktest(ctx context.Context, r jobs.BacktestRequest, key 
 	return create(ctx, c, api.StartBacktest, r, key)
 }
 
+// StartDataFetch starts a fetch of prices. The key may be empty.
+func (c *Client) StartDataFetch(ctx context.Context, r jobs.DataFetchRequest, key string) (api.Started, error) {
+	return create(ctx, c, api.StartDataFetch, r, key)
+}
+
 // StartDataLoad starts an import. The key may be empty.
 func (c *Client) StartDataLoad(ctx context.Context, r jobs.DataLoadRequest, key string) (api.Started, error) {
 	return create(ctx, c, api.StartDataLoad, r, key)

@@ -25,7 +25,7 @@ func TestLoad_ADryRunReportsAndStoresNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		op := o.run(order, once(LoadRunner(o.library, markets, 0)))
+		op := o.run(order, once(LoadRunner(o.library, markets, 0, nil)))
 		if op.Status != ktrdr.Completed {
 			t.Fatalf("ended %s: %s", op.Status, op.ErrorMessage)
 		}
@@ -69,7 +69,7 @@ func TestLoad_ADryRunOfAnAppendSaysWhatChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		op := o.run(order, once(LoadRunner(o.library, library.NewMarkets(o.store, o.blobs), 0)))
+		op := o.run(order, once(LoadRunner(o.library, library.NewMarkets(o.store, o.blobs), 0, nil)))
 		if op.Status != ktrdr.Completed {
 			t.Fatalf("ended %s: %s", op.Status, op.ErrorMessage)
 		}

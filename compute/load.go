@@ -7,28 +7,36 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
 // LoadRunner runs imports into a library and assigns each series to its market.
 // It is for workers inside a backend: only those reach the library. The share is
 // that of ServiceConfig.Holdout.
-func LoadRunner(l *library.Library, m *library.Markets, share float64) worker.Runner {
-	return loadRunner{l, m, share}
+// instruments reads the file of instruments; nil: the lab has no such file.
+func LoadRunner(l *library.Library, m *library.Markets, share float64,
+	instruments func(context.Context) (instrument.File, error),
+) worker.Runner {
+	return loadRunner{l, m, share, instruments}
 }
 
 type loadRunner struct {
 	library *library.Library
 	markets *library.Markets
 	holdout float64
+
+	instruments func(context.Context) (instrument.File, error)
 }
 
 // Run imports the file. There is no checkpoint: the result is stored with the
@@ -56,24 +64,46 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 		return nil, context.Cause(ctx)
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
+	about, err := r.about(ctx, bars.Symbol)
+	if err != nil {
+		return nil, err
+	}
 	if spec.DryRun {
-		return r.dryRun(ctx, spec, bars, report)
+		return r.dryRun(ctx, spec, bars, report, about)
 	}
 	done, err := r.library.Import(ctx, library.Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
-		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
+		Record: library.RecordOf(report, spec.Adjusted), Instrument: about, Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
 		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
-			return json.Marshal(jobs.LoadResult{
-				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
-				Market: done.Market.ID, Reason: done.Reason, Question: done.Question,
-			})
+			return json.Marshal(loadResult(done, report))
 		}},
 	})
 	return done.Result, err
 }
 
+// about is what the file of instruments says of a symbol.
+func (r loadRunner) about(ctx context.Context, symbol string) (instrument.Instrument, error) {
+	if r.instruments == nil {
+		return instrument.Instrument{}, nil
+	}
+	file, err := r.instruments(ctx)
+	if err != nil {
+		return instrument.Instrument{}, wrong("correct %s: %w", instrument.FileName, err)
+	}
+	return file.Find(symbol), nil
+}
+
+func loadResult(done library.Imported, report market.DataReport) jobs.LoadResult {
+	return jobs.LoadResult{
+		Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
+		Market: done.Market.ID, Reason: done.Reason, Question: done.Question,
+	}
+}
+
 // dryRun tells what an import would do. It stores nothing.
-func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market.Bars, report market.DataReport) (json.RawMessage, error) {
+func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market.Bars, report market.DataReport,
+	about instrument.Instrument,
+) (json.RawMessage, error) {
 	n := bars.Len()
 	out := jobs.LoadResult{
 		DryRun: true, Hash: bars.Hash(), Report: report, Entry: jobs.SeriesInfo{
@@ -81,7 +111,11 @@ func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market
 			Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
 		},
 	}
-	out.Summary = told(out.Entry, report) + "; nothing was stored"
+	var err error
+	if out.Entry.Findings, err = library.WouldFind(bars, about, r.holdout); err != nil {
+		return nil, err
+	}
+	out.Summary = told(out.Entry, report) + doubts(out.Entry) + "; nothing was stored"
 	was, err := r.library.Info(ctx, bars.Symbol, bars.Timeframe)
 	switch {
 	case err == nil:
@@ -90,7 +124,7 @@ func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market
 			out.Refused = err.Error()
 		}
 		if spec.Mode == jobs.ImportAppend && was.Hash != out.Hash {
-			im := library.Import{Bars: bars, Markets: r.markets, Holdout: r.holdout}
+			im := library.Import{Bars: bars, Markets: r.markets, Holdout: r.holdout, Instrument: about}
 			if out.Merged, err = r.library.WouldMerge(ctx, was, im); err != nil {
 				return nil, err
 			}
@@ -137,7 +171,7 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact,
 }
 
 func loaded(done library.Imported, r market.DataReport) string {
-	p, said := done.Placement, told(done.Entry, r)
+	p, said := done.Placement, told(done.Entry, r)+doubts(done.Entry)
 	if m := done.Merged; m != nil {
 		said += fmt.Sprintf("; %d added, %s, %d as before", m.Added, changed(m), m.Same+m.Kept)
 	}
@@ -145,6 +179,16 @@ func loaded(done library.Imported, r market.DataReport) string {
 		return said + "; market undecided: " + p.Question
 	}
 	return said + "; market " + p.Market.ID + ": " + p.Reason
+}
+
+// doubts says which severe findings keep research from a series.
+func doubts(e jobs.SeriesInfo) string {
+	open := e.Unaccepted()
+	if len(open) == 0 {
+		return ""
+	}
+	said := text.Map(open, func(f quality.ContentFinding) string { return string(f.Rule) })
+	return "; no research begins on it until a person accepts: " + strings.Join(said, ", ")
 }
 
 func added(m *market.Merged) string {

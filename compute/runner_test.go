@@ -453,8 +453,8 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 		t.Fatalf("order %+v, %v, want one for a backend's own worker", order.Operation, err)
 	}
 	markets := library.NewMarkets(o.store, o.blobs)
-	one := o.run(order, once(LoadRunner(o.library, markets, 0)))
-	two := o.run(order, once(LoadRunner(o.library, markets, 0)))
+	one := o.run(order, once(LoadRunner(o.library, markets, 0, nil)))
+	two := o.run(order, once(LoadRunner(o.library, markets, 0, nil)))
 	r := resultOf[jobs.LoadResult](t, one)
 	if r.Entry.Bars != 3 || !r.Entry.Current || r.Hash == (ktrdr.Hash{}) || !bytes.Equal(one.Result, two.Result) {
 		t.Errorf("results %s and %s, want three bars both times", one.Result, two.Result)
@@ -469,7 +469,7 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	op := o.run(order, once(LoadRunner(o.library, markets, 0)))
+	op := o.run(order, once(LoadRunner(o.library, markets, 0, nil)))
 	if op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {
 		t.Errorf("a broken file ended %s: %s, want it refused with file and line", op.Status, op.ErrorMessage)
 	}
@@ -504,7 +504,7 @@ func TestLoad_NeedsItsFileOnlyUntilItsBarsAreStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	var first json.RawMessage
-	op := o.run(order, once(twice{LoadRunner(o.library, library.NewMarkets(o.store, o.blobs), 0), &first}))
+	op := o.run(order, once(twice{LoadRunner(o.library, library.NewMarkets(o.store, o.blobs), 0, nil), &first}))
 	if op.Status != ktrdr.Completed || !bytes.Equal(op.Result, first) || len(first) == 0 {
 		t.Errorf("ended %s with %s (%s), want COMPLETED with the first result %s", op.Status, op.Result, op.ErrorMessage, first)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 )
 
 // checks keeps what checks of series came to, and runs one at a time of each series.
@@ -83,6 +84,10 @@ func (d *Service) check(ctx context.Context, e jobs.SeriesInfo, m ktrdr.Market) 
 		out.Error = err.Error()
 	}
 	out.OK = err == nil
+	if e, err = d.cfg.Library.Judged(ctx, e, b, m, d.cfg.Holdout); err != nil {
+		return out, err
+	}
+	out.Findings = quality.Seal(e.Findings, out.Until)
 	return out, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -20,6 +21,8 @@ func seriesOf(e jobs.SeriesInfo, p library.Placement) jobs.LibrarySeries {
 		AddedAt: e.AddedAt,
 		Market:  p.Market.ID, MarketReason: p.Reason, MarketQuestion: p.Question,
 		HoldoutFrom: p.Market.HoldoutFrom, Trials: p.Market.Trials, Looks: p.Market.Looks,
+		Record: e.Record, Findings: quality.Seal(e.Findings, p.Market.HoldoutFrom), Accepted: e.Accepted,
+		Holdouts: p.Market.Holdouts,
 	}
 }
 
@@ -67,7 +70,10 @@ func (d *Service) CheckSeries(ctx context.Context, symbol, timeframe string) (jo
 	if err != nil {
 		return out, err
 	}
-	return d.checks.of(ctx, d, e, p.Market)
+	if out, err = d.checks.of(ctx, d, e, p.Market); err == nil {
+		out.Accepted = e.Accepted
+	}
+	return out, err
 }
 
 // DecideMarket assigns a series of the library to a market.
@@ -82,6 +88,27 @@ func (d *Service) DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.
 		err = ktrdr.Errorf(ktrdr.CodeNotFound, "there are no %s bars of %s: GET /api/v1/data lists what there is", tf, r.Symbol)
 	case err != nil && ktrdr.CodeOf(err) == ktrdr.CodeInternal: // the library does not take the name
 		err = wrong("%w", err)
+	}
+	return seriesOf(e, p), err
+}
+
+// AcceptFindings lets research begin on a series in spite of severe findings. by is
+// the person who accepts them.
+func (d *Service) AcceptFindings(ctx context.Context, r jobs.AcceptRequest, by string) (jobs.LibrarySeries, error) {
+	tf, err := market.ParseTimeframe(r.Timeframe)
+	if err != nil {
+		return jobs.LibrarySeries{}, wrong("timeframe: %w", err)
+	}
+	e, err := d.cfg.Library.Info(ctx, r.Symbol, tf)
+	if errors.Is(err, market.ErrNoData) {
+		err = ktrdr.Errorf(ktrdr.CodeNotFound, "there are no %s bars of %s: GET /api/v1/data lists what there is", tf, r.Symbol)
+	}
+	var p library.Placement
+	if err == nil {
+		p, err = d.cfg.Markets.Describe(ctx, e)
+	}
+	if err == nil {
+		e, err = d.cfg.Library.Accept(ctx, e, p.Market, r.Findings, by)
 	}
 	return seriesOf(e, p), err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// Types defines trainings, backtests, examinations and imports.
+// Types defines trainings, backtests, examinations, imports and fetches.
 func Types() ktrdr.Types {
 	return ktrdr.Types{
 		ktrdr.Training: {
@@ -27,6 +27,10 @@ func Types() ktrdr.Types {
 		ktrdr.DataLoad: {
 			Spec: ktrdr.SpecOf[jobs.LoadSpec], Fingerprint: ktrdr.NoFingerprint, Restart: ktrdr.RestartInChild, Local: true,
 			Route: "POST /api/v1/data/load", Verb: "data import",
+		},
+		ktrdr.DataFetch: {
+			Spec: ktrdr.SpecOf[jobs.FetchSpec], Fingerprint: ktrdr.NoFingerprint, Restart: ktrdr.RestartInChild, Local: true,
+			Route: "POST /api/v1/data/fetch", Verb: "data fetch",
 		},
 	}
 }

@@ -11,7 +11,7 @@ var pages embed.FS
 
 // Topics are the names of the pages, in the order in which they are read.
 var Topics = []string{
-	"getting-started", "data", "strategies", "research", "configuration", "operating", "security", "models", "assistant", "api",
+	"getting-started", "data", "files", "strategies", "research", "configuration", "operating", "security", "models", "assistant", "api",
 	"troubleshooting", "glossary", "architecture", "formats", "differences", "faults",
 }
 

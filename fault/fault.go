@@ -43,6 +43,7 @@ const (
 	ClaimFollowed  Point = "claim.followed"  // the bars are traded, the result is not sent
 	ClaimAdvancing Point = "claim.advancing" // the row of the claim is about to change, nothing is committed
 	ImportCopied   Point = "import.copied"   // the temporary copy of a price file is there, nothing is read
+	FetchPiece     Point = "fetch.piece"     // a piece is fetched, not saved
 
 	RestoreMarked   Point = "restore.marked"   // the folder is marked, the backup not read
 	RestoreProved   Point = "restore.proved"   // the backup is whole, nothing is removed
@@ -60,6 +61,6 @@ var Points = []Point{
 	TxBegun, TxCommitting, TxCommitted, Answering, Answered,
 	SpoolWritten, SpoolSynced, SpoolRenamed, SpoolDurable, SpoolSent,
 	WorkerClaimed, WorkerSaving, WorkerSaved, WorkerEnding, WorkerEnded,
-	LookClosing, LookReserved, LookClosed, LookReading, LookTraded, LookEnding, ClaimReading, ClaimFollowed, ClaimAdvancing, ImportCopied,
+	LookClosing, LookReserved, LookClosed, LookReading, LookTraded, LookEnding, ClaimReading, ClaimFollowed, ClaimAdvancing, ImportCopied, FetchPiece,
 	RestoreMarked, RestoreProved, RestoreCleared, RestoreBegun, RestoreOpened, RestoreLoaded, RestoreBound, RestoreUnmarked,
 }

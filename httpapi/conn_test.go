@@ -101,3 +101,23 @@ func TestConn_IsNotWrittenToByRequestsInside(t *testing.T) {
 		t.Errorf("%s, and %d writes to the connection of the page; want 404 and none", res.Status, len(under.written))
 	}
 }
+
+// A page or an assistant cannot make the backend call another host, whatever token it acts with.
+func TestServer_NoRequestInsideTheProcessFetches(t *testing.T) {
+	st := serve(t, &fakeEngine{})
+	body := strings.NewReader(`{"source": "kraken", "symbol": "XBTUSD", "timeframe": "1h"}`)
+	ctx := api.As(t.Context(), ktrdr.Token{Scope: ktrdr.ScopeAdmin})
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://inside"+api.Base+"/data/fetch", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	res, err := st.server.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if text, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusForbidden || !strings.Contains(string(text), "on the command line") {
+		t.Errorf("%s: %s, want 403", res.Status, text)
+	}
+}

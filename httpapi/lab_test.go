@@ -51,6 +51,10 @@ func (f *fakeDesk) Backtest(_ context.Context, r jobs.BacktestRequest) (jobs.Acc
 	return f.backtest(r)
 }
 
+func (f *fakeDesk) DataFetch(context.Context, jobs.DataFetchRequest) (jobs.Accepted, error) {
+	return jobs.Accepted{Operation: ktrdr.NewOperation{Type: ktrdr.DataFetch}}, nil
+}
+
 func (f *fakeDesk) DataLoad(_ context.Context, r jobs.DataLoadRequest) (jobs.Accepted, error) {
 	return f.load(r)
 }
@@ -98,6 +102,12 @@ func (f *fakeDesk) Series(context.Context) ([]jobs.LibrarySeries, error) {
 
 func (f *fakeDesk) DecideMarket(_ context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error) {
 	return jobs.LibrarySeries{Symbol: r.Symbol, Timeframe: r.Timeframe, Market: "mkt_1", MarketReason: "same market as " + r.SameMarketAs}, nil
+}
+
+func (f *fakeDesk) AcceptFindings(_ context.Context, r jobs.AcceptRequest, by string) (jobs.LibrarySeries, error) {
+	return jobs.LibrarySeries{
+		Symbol: r.Symbol, Timeframe: r.Timeframe, Accepted: []ktrdr.AcceptedFinding{{Finding: strings.Join(r.Findings, " "), By: by}},
+	}, nil
 }
 
 func (f *fakeDesk) Bars(_ context.Context, symbol, timeframe string, q jobs.BarsQuery) (jobs.SeriesBars, error) {

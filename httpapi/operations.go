@@ -95,7 +95,8 @@ func (s *Server) cancelResearch(c *call, in api.CancelRequest) (api.CancelReply,
 		return api.CancelReply{}, err
 	}
 	if op.Type != ktrdr.AgentResearch {
-		return api.CancelReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%s is not a research: its type is %s; DELETE /api/v1/operations/%s cancels it",
+		return api.CancelReply{}, ktrdr.Errorf(ktrdr.CodeInvalid,
+			"%s is not a research: its type is %s; DELETE /api/v1/operations/%s cancels it",
 			op.ID, op.Type, op.ID)
 	}
 	return s.cancel(c, in)
@@ -133,6 +134,18 @@ func start[In any](order func(Desk, context.Context, In) (jobs.Accepted, error))
 		started, err := s.submit(c, made.Operation)
 		started.Warnings = made.Warnings
 		return started, err
+	}
+}
+
+// outside refuses a request that pages or assistants make: it lets the backend call
+// another host.
+func outside[In, Out any](answer func(*Server, *call, In) (Out, error)) func(*Server, *call, In) (Out, error) {
+	return func(s *Server, c *call, in In) (out Out, err error) {
+		if c.inside {
+			return out, ktrdr.Errorf(ktrdr.CodeForbidden,
+				"what the backend reads from the internet is decided on the command line or in the configuration: see `ktrdr data fetch --help`")
+		}
+		return answer(s, c, in)
 	}
 }
 

@@ -127,6 +127,7 @@ type Desk interface {
 	Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Accepted, error)
 	Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Accepted, error)
 	DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Accepted, error)
+	DataFetch(ctx context.Context, r jobs.DataFetchRequest) (jobs.Accepted, error)
 	Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.Prediction, error)
 
 	// Models returns a page of trained models, newest first, and where the next
@@ -145,6 +146,7 @@ type Desk interface {
 	FixHoldouts(ctx context.Context, symbol string) error
 	DeleteSeries(ctx context.Context, symbol, timeframe string) (jobs.DeletedSeries, error)
 	RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error)
+	AcceptFindings(ctx context.Context, r jobs.AcceptRequest, by string) (jobs.LibrarySeries, error)
 	DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error)
 
 	// Bars returns bars of a series, none of them of its holdout.

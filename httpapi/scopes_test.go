@@ -33,11 +33,13 @@ var routes = map[string]string{
 	"POST /api/v1/backtests/start": adminTokens,
 	"POST /api/v1/predictions":     adminTokens,
 	"POST /api/v1/data/load":       adminTokens,
+	"POST /api/v1/data/fetch":      adminTokens,
 	"GET /api/v1/models":           readTokens,
 	"GET /api/v1/strategies":       readTokens,
 	"GET /api/v1/indicators":       readTokens,
 	"GET /api/v1/data":             readTokens,
 	"POST /api/v1/data/market":     adminTokens,
+	"POST /api/v1/data/accept":     adminTokens,
 
 	"DELETE /api/v1/data/{symbol}/{timeframe}":    adminTokens,
 	"POST /api/v1/data/rename":                    adminTokens,

@@ -39,6 +39,7 @@ func table() []row {
 		on(api.StartTrainings, start(Desk.Training)),
 		on(api.StartBacktest, start(Desk.Backtest)),
 		on(api.StartDataLoad, start(Desk.DataLoad)),
+		on(api.StartDataFetch, outside(start(Desk.DataFetch))),
 		forward(api.Predict, toDesk, Desk.Predict),
 		on(api.Models, (*Server).models),
 		ask(api.Strategies, toDesk, Desk.Strategies),
@@ -53,6 +54,9 @@ func table() []row {
 		ask(api.Series, toDesk, Desk.Series),
 		on(api.SeriesBars, (*Server).seriesBars),
 		forward(api.DecideMarket, toDesk, Desk.DecideMarket),
+		on(api.AcceptFindings, func(s *Server, c *call, in jobs.AcceptRequest) (jobs.LibrarySeries, error) {
+			return s.desk.AcceptFindings(c.Context(), in, "token "+c.token.Name)
+		}),
 		on(api.CheckSeries, func(s *Server, c *call, in api.SeriesRequest) (jobs.SeriesCheck, error) {
 			return s.desk.CheckSeries(c.Context(), in.Symbol, in.Timeframe)
 		}),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,10 +27,25 @@ const FileName = "instruments.yaml"
 //	  EURUSD:
 //	    class: major_fx
 //	    costs: {commission: 0.3, slippage: 0.2, spread: 0.8}   # basis points
+//	    swap: {long: 2.1, short: -0.8}                         # percent of a year
+//	  AAPL:
+//	    venue: NYSE
+//	    splits: [{on: 2020-08-31, ratio: 4}]
+//	    dividends: [{on: 2024-05-10, amount: 0.25}]
+//	    borrow: 0.5
+//	  ES:
+//	    rolls: [{on: 2024-06-17, from: 5431, to: 5492.25}]
+//	venues:
+//	  NYSE: {zone: America/New_York, open: 09:30, close: 16:00, holidays: [2024-07-04]}
 type Instrument struct {
-	Symbol string // as the file spells it
-	Class  Class  // empty: not said
-	Costs  *Costs // nil: not said
+	Symbol  string   // as the file spells it
+	Class   Class    // empty: not said
+	Costs   *Costs   // nil: not said
+	Events  []Event  // splits, dividends and rolls, in the order of their days
+	Session *Session // of its venue; nil: not said
+	Swap    Carry    // for holding a position overnight
+	Funding float64  // of a perpetual future: a fraction of a year, which longs pay to shorts
+	Borrow  float64  // of shares that are sold short: a fraction of a year
 }
 
 // File is the instruments of a file by symbol in capitals. The zero File has none.
@@ -62,14 +78,15 @@ func ReadFile(path string) (File, error) {
 // Parse reads the text of a file. The error lists every problem with its line and
 // column. Unknown keys, keys given twice, anchors, aliases and tags are problems.
 func Parse(name string, text []byte) (File, error) {
-	p := &fileParser{name: name, file: File{}}
+	p := &fileParser{name: name, file: File{}, venues: map[string]*Session{}}
 	root, wrong := yamldoc.Parse(text, limits)
 	switch {
 	case wrong != nil:
 		p.badAt(wrong.Position, wrong.Message)
 	case root != nil && root.Type() != ast.NullType:
-		p.keys(root, "", []key{{"instruments", p.instruments}})
+		p.keys(root, "", []key{{"instruments", p.instruments}, {"venues", p.venuesOf}})
 	}
+	p.placeInVenues()
 	if err := errors.Join(p.problems...); err != nil {
 		return nil, err
 	}
@@ -124,8 +141,31 @@ func (p *fileParser) instrument(symbol string, n ast.Node, path string) Instrume
 			}
 		}},
 		{"costs", func(n ast.Node, path string) { x.Costs = p.costs(n, path) }},
+		{"splits", func(n ast.Node, path string) { x.Events = append(x.Events, p.events(n, path, SplitEvent)...) }},
+		{"dividends", func(n ast.Node, path string) { x.Events = append(x.Events, p.events(n, path, DividendEvent)...) }},
+		{"rolls", func(n ast.Node, path string) { x.Events = append(x.Events, p.events(n, path, RollEvent)...) }},
+		{"venue", func(n ast.Node, _ string) { p.placed = append(p.placed, placedIn{strings.ToUpper(symbol), n}) }},
+		{"swap", func(n ast.Node, path string) { x.Swap = p.swap(n, path) }},
+		{"funding", func(n ast.Node, path string) { x.Funding = p.rate(n, path) }},
+		{"borrow", func(n ast.Node, path string) { x.Borrow = p.number(n, path, 0, 100*MaxCarry) / 100 }},
 	})
+	sortEvents(x.Events)
 	return x
+}
+
+// placeInVenues gives symbols the sessions of their venues, which may stand below them.
+func (p *fileParser) placeInVenues() {
+	for _, at := range p.placed {
+		name, _ := textOf(at.venue)
+		session, ok := p.venues[name]
+		if !ok {
+			p.bad(at.venue, "there is no venue %s; %s", shown(at.venue), text.Choices(name, slices.Sorted(maps.Keys(p.venues))))
+			continue
+		}
+		x := p.file[at.symbol]
+		x.Session = session
+		p.file[at.symbol] = x
+	}
 }
 
 // costs reads the three rates, all of which must be given: a rate that was forgotten must not count as 0.

@@ -32,9 +32,9 @@ func TestParse_ReadsInstruments(t *testing.T) {
 	}
 	points := func(c, s, sp float64) *Costs { return &Costs{c / BasisPoints, s / BasisPoints, sp / BasisPoints} }
 	want := File{
-		"EURUSD": {"EURUSD", MajorFX, points(0.3, 0.2, 1)},
-		"7203":   {"7203", Stock, nil},
-		"TSLA":   {"tsla", "", points(1, 0, 4.5)},
+		"EURUSD": {Symbol: "EURUSD", Class: MajorFX, Costs: points(0.3, 0.2, 1)},
+		"7203":   {Symbol: "7203", Class: Stock},
+		"TSLA":   {Symbol: "tsla", Costs: points(1, 0, 4.5)},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -42,7 +42,7 @@ func TestParse_ReadsInstruments(t *testing.T) {
 	if x := got.Find("Tsla"); x.Symbol != "tsla" {
 		t.Errorf("Tsla is %+v, want what the file says of tsla", x)
 	}
-	if x := got.Find("GBPUSD"); x != (Instrument{}) {
+	if x := got.Find("GBPUSD"); x.Symbol != "" {
 		t.Errorf("GBPUSD is %+v, and the file does not name it", x)
 	}
 }

@@ -15,7 +15,15 @@ const maxProblems = 20
 type fileParser struct {
 	name     string
 	file     File
+	venues   map[string]*Session
+	placed   []placedIn
 	problems []error
+}
+
+// placedIn is a symbol and the node that names its venue.
+type placedIn struct {
+	symbol string
+	venue  ast.Node
 }
 
 func (p *fileParser) bad(n ast.Node, format string, args ...any) {

@@ -72,6 +72,21 @@ type DataLoadRequest struct {
 	DryRun bool `json:"dry_run,omitempty"` // read and report, store nothing
 }
 
+// DataFetchRequest asks for bars of a source on the internet.
+type DataFetchRequest struct {
+	Source    string  `json:"source"`                          // such as binance; one of KTRDR_FETCH_SOURCES; or url:ADDRESS
+	Symbol    string  `json:"symbol"`                          // as the source writes it
+	As        string  `json:"as,omitempty"`                    // symbol in the library; empty means the same
+	Timeframe string  `json:"timeframe"`                       // of the bars
+	From      string  `json:"from,omitempty"`                  // first day; empty means where the series ends, or some years back
+	To        string  `json:"to,omitempty"`                    // last day; empty means now. Only bars that have closed are added
+	Divide    float64 `json:"divide,omitempty" zero:"refused"` // points that make one unit, for sources in points; absent means what is known
+	Mode      string  `json:"mode,omitempty"`                  // replace or append, where the series exists; empty means append
+
+	SameMarketAs string `json:"same_market_as,omitempty"` // a symbol or a market; merges markets, and decides where the prices do not
+	NewMarket    bool   `json:"new_market,omitempty"`     // decides where the prices do not
+}
+
 // MarketRequest says to which market a series of the library belongs. Without
 // an answer its prices decide, if they can.
 type MarketRequest struct {
@@ -79,6 +94,13 @@ type MarketRequest struct {
 	Timeframe    string `json:"timeframe"`
 	SameMarketAs string `json:"same_market_as,omitempty"` // a symbol or a market
 	NewMarket    bool   `json:"new_market,omitempty"`
+}
+
+// AcceptRequest lets research begin on a series in spite of severe findings.
+type AcceptRequest struct {
+	Symbol    string   `json:"symbol"`
+	Timeframe string   `json:"timeframe"`
+	Findings  []string `json:"findings"` // their rules, such as split-missed
 }
 
 // RenameRequest gives the series of a symbol another one.

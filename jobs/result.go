@@ -90,7 +90,7 @@ type AccountResult struct {
 	Holds   metrics.Holds    `json:"holds"` // why there was no signal
 }
 
-// LoadResult is what an import ends with.
+// LoadResult is what an import or a fetch ends with.
 type LoadResult struct {
 	Summary  string         `json:"summary"` // for people
 	Entry    SeriesInfo     `json:"entry"`
@@ -103,6 +103,7 @@ type LoadResult struct {
 	Question string `json:"market_question,omitempty"` // what the user must decide
 
 	Report market.DataReport `json:"report"`
+	Notes  []string          `json:"notes,omitempty"` // what a fetch left out, or could not get
 
 	// DryRun says that nothing was stored. Refused says then why an import with the
 	// same request would be refused, Replaced names the series that exists, and

@@ -2,11 +2,13 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 )
 
 // SeriesInfo is a series of the library.
@@ -24,7 +26,25 @@ type SeriesInfo struct {
 	AddedAt   time.Time        `json:"added_at"`
 	Current   bool             `json:"current"`
 
+	Record   ktrdr.BarsRecord         `json:"record,omitzero"`
+	Findings []quality.ContentFinding `json:"findings"` // what is doubtful in its content; null: not judged yet
+	Accepted []ktrdr.AcceptedFinding  `json:"accepted,omitempty"`
+
 	File ktrdr.Artifact `json:"-"`
+}
+
+// Unaccepted are the severe findings that no person accepts.
+func (e SeriesInfo) Unaccepted() []quality.ContentFinding { return Unaccepted(e.Findings, e.Accepted) }
+
+// Unaccepted are the severe of findings that are not accepted by name.
+func Unaccepted(found []quality.ContentFinding, accepted []ktrdr.AcceptedFinding) (open []quality.ContentFinding) {
+	for _, f := range found {
+		named := func(a ktrdr.AcceptedFinding) bool { return a.Finding == string(f.Rule) }
+		if f.Severity == quality.Severe && !slices.ContainsFunc(accepted, named) {
+			open = append(open, f)
+		}
+	}
+	return open
 }
 
 // Pinned names the series for a spec.
@@ -57,7 +77,13 @@ type LibrarySeries struct {
 	MarketQuestion string    `json:"market_question,omitempty"` // what the user must decide, and how
 	HoldoutFrom    time.Time `json:"holdout_from,omitzero"`     // of the market; bars that close after this are its holdout
 	Trials         int       `json:"trials"`                    // on the market
-	Looks          int       `json:"looks"`                     // at its holdout
+	Looks          int       `json:"looks"`                     // that the next look at its holdout pays for
+
+	Record   ktrdr.BarsRecord         `json:"record,omitzero"`    // how its prices were read
+	Findings []quality.ContentFinding `json:"findings"`           // what is doubtful in its content; null: not judged yet
+	Accepted []ktrdr.AcceptedFinding  `json:"accepted,omitempty"` // the findings that a person accepts
+
+	Holdouts []ktrdr.Holdout `json:"holdouts,omitempty"` // of the market, with those before, oldest first
 }
 
 // SeriesCheck is what a check of a series found. It reads the bars before the
@@ -69,6 +95,9 @@ type SeriesCheck struct {
 	Error     string            `json:"error,omitempty"` // why the bars cannot be used
 	Until     time.Time         `json:"until,omitzero"`  // bars that close after this were not checked
 	Report    market.DataReport `json:"report"`
+
+	Findings []quality.ContentFinding `json:"findings"`           // what is doubtful in the content; of the holdout only how many
+	Accepted []ktrdr.AcceptedFinding  `json:"accepted,omitempty"` // of those, by name
 }
 
 // DeletedSeries says what was deleted.

@@ -115,6 +115,33 @@ type LoadSpec struct {
 	DryRun bool `json:"dry_run,omitempty"` // read and report, store nothing
 }
 
+// FetchSpec is all that a fetch needs. Its end is fixed when it is made, so that it
+// brings the same bars whenever it ends.
+type FetchSpec struct {
+	Source    string           `json:"source"` // name of a source, or url:TEMPLATE
+	Ticker    string           `json:"ticker"` // the symbol as the source writes it
+	Symbol    string           `json:"symbol"` // of the series
+	Timeframe market.Timeframe `json:"timeframe"`
+	From      time.Time        `json:"from"`
+	To        time.Time        `json:"to"` // only bars that have closed by then
+	Divide    float64          `json:"divide,omitempty"`
+	Mode      ImportMode       `json:"mode"` // append or replace
+
+	SameMarketAs string `json:"same_market_as,omitempty"`
+	NewMarket    bool   `json:"new_market,omitempty"`
+}
+
+// Validate says what is wrong with the spec, apart from what its source knows.
+func (s FetchSpec) Validate() error {
+	return errors.Join(
+		require(s.Source != "", "source is empty: name one, such as binance"),
+		require(s.Ticker != "", "symbol is empty: write it as the source does"),
+		require(s.Symbol != "", "symbol is empty"),
+		require(s.Mode == ImportAppend || s.Mode == ImportReplace, "mode is %q; it is append or replace", s.Mode),
+		require(s.SameMarketAs == "" || !s.NewMarket, "same_market_as and new_market contradict each other: give one of them"),
+	)
+}
+
 // MaxSeed is the largest whole number that every reader of JSON keeps.
 const MaxSeed = 1 << 53
 

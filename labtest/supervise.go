@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -34,6 +35,24 @@ func (l *Lab) BootLimited(kib, workers int, env ...string) *Process {
 func (l *Lab) Load(r jobs.DataLoadRequest) ktrdr.OperationID {
 	l.t.Helper()
 	return l.begin("/api/v1/data/load", r)
+}
+
+// Set adds to the environment of what is started from now on.
+func (l *Lab) Set(env ...string) { l.env = WithEnv(l.env, env...) }
+
+// Fetch starts a fetch of prices.
+func (l *Lab) Fetch(r jobs.DataFetchRequest) ktrdr.OperationID {
+	l.t.Helper()
+	return l.begin("/api/v1/data/fetch", r)
+}
+
+// TryFetch is Fetch of a backend that may die; "" when it did not accept the fetch.
+func (l *Lab) TryFetch(r jobs.DataFetchRequest) ktrdr.OperationID {
+	status, out, err := call[api.Started](l, http.MethodPost, "/api/v1/data/fetch", r)
+	if err != nil || status != http.StatusAccepted {
+		return ""
+	}
+	return out.Data.Operation
 }
 
 // Died waits until a backend is dead or ok is true, and says which.

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 )
 
 // Library is the bars that the lab holds. Which there are stands in the store,
@@ -31,6 +33,7 @@ func infoOf(s ktrdr.StoredBars) jobs.SeriesInfo {
 	return jobs.SeriesInfo{
 		Symbol: s.Symbol, Timeframe: market.Timeframe(s.Timeframe), Hash: s.Hash, Bars: s.Bars, First: s.First.Unix(), Last: s.Last.Unix(),
 		Size: s.File.Size, Origin: s.Origin, Source: s.Source, MadeUp: s.MadeUp, AddedAt: s.AddedAt, Current: s.Current, File: s.File,
+		Record: s.Record, Findings: findingsOf(s.Findings), Accepted: s.Accepted,
 	}
 }
 
@@ -137,6 +140,10 @@ type Import struct {
 	Origin ktrdr.BarsOrigin
 	Source string
 	MadeUp *bool // the bars are made up; nil: not known
+	Record ktrdr.BarsRecord
+	// Instrument is what the file of instruments says of the symbol. The bars of a
+	// file are adjusted for its splits, dividends and rolls.
+	Instrument instrument.Instrument
 	// Markets assigns the series to its market, in the transaction that adds it;
 	// nil: it is not assigned. Choice is what the user says about that. It counts
 	// more than what the import knows.
@@ -191,24 +198,35 @@ func (l *Library) Import(ctx context.Context, im Import) (out Imported, err erro
 }
 
 func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, overtaken bool, err error) {
-	b := im.Bars
-	if err := market.CheckSymbol(b.Symbol); err != nil {
+	if err := market.CheckSymbol(im.Bars.Symbol); err != nil {
 		return out, false, wrong("%w", err)
 	}
+	b, said, err := adjusted(im.Bars, im.Instrument.Events)
+	if err != nil {
+		return out, false, err
+	}
+	im.Record = withAdjustment(im.Record, said)
 	was, err := l.Info(ctx, b.Symbol, b.Timeframe)
 	there := err == nil
 	if err != nil && !errors.Is(err, market.ErrNoData) {
 		return out, false, err
 	}
 	var choice Choice
+	var holdout time.Time
+	var compared []quality.ContentFinding
 	if there && was.Hash != b.Hash() {
 		if err := im.Mode.Exists(was); err != nil {
 			return out, false, err
 		}
 		if im.Mode == jobs.ImportAppend {
-			if b, choice, out.Merged, err = l.appended(ctx, was, im); err != nil {
+			var more added
+			if more, err = l.appended(ctx, was, im, b); err != nil {
 				return out, false, err
 			}
+			b, choice, out.Merged, holdout, compared = more.bars, more.choice, more.merged, more.holdout, more.compared
+			im.Record = joinedRecord(was.Record, im.Record)
+		} else if compared, err = l.replaced(ctx, was, b); err != nil {
+			return out, false, err
 		}
 		out.Replaced = &was
 	}
@@ -219,12 +237,22 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 	if out.Merged != nil {
 		madeUp = ktrdr.AnyMadeUp(was.MadeUp, im.MadeUp)
 	}
+	if holdout.IsZero() && b.Len() > 0 {
+		holdout = HoldoutStart(b, ktrdr.Market{}, cmp.Or(im.Holdout, UsualHoldout))
+	}
+	findings := judge(b, knownOf(im.Instrument, holdout), compared)
 	store := func(ctx context.Context, s *ktrdr.NewSeries, question string) error {
 		n, err := l.newBars(ctx, b, im.Origin, im.Source)
+		if err == nil {
+			n.Findings, err = storeFindings(findings)
+		}
 		if err != nil {
 			return fmt.Errorf("import %s %s: %w", b.Symbol, b.Timeframe, err)
 		}
-		n.MadeUp, n.Series = madeUp, s
+		n.MadeUp, n.Series, n.Record = madeUp, s, im.Record
+		if out.Merged != nil {
+			n.Accepted = stillAccepted(was, findings)
+		}
 		if there {
 			n.Replaces = was.Hash
 		}
@@ -270,29 +298,58 @@ func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, que
 
 // WouldMerge tells how an import would add its bars to a series. It stores nothing.
 func (l *Library) WouldMerge(ctx context.Context, was jobs.SeriesInfo, im Import) (*market.Merged, error) {
-	_, _, merged, err := l.appended(ctx, was, im)
-	return merged, err
+	b, _, err := adjusted(im.Bars, im.Instrument.Events)
+	if err != nil {
+		return nil, err
+	}
+	more, err := l.appended(ctx, was, im, b)
+	return more.merged, err
+}
+
+// added is a series with the bars that an import adds to it.
+type added struct {
+	bars     *market.Bars
+	choice   Choice
+	merged   *market.Merged
+	holdout  time.Time
+	compared []quality.ContentFinding
 }
 
 // appended adds bars to a series, and so to its market. It tells no bar of the
-// market's holdout.
-func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, im Import) (*market.Bars, Choice, *market.Merged, error) {
+// market's holdout. b is the bars of the import, adjusted.
+func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, im Import, b *market.Bars) (added, error) {
 	old, err := l.Open(ctx, was)
+	if err == nil {
+		old, err = catchUp(old, im.Bars, im.Instrument.Events)
+	}
 	if err != nil {
-		return nil, Choice{}, nil, err
+		return added{}, err
 	}
 	var p Placement
 	if im.Markets != nil {
 		if p, err = im.Markets.Describe(ctx, was); err != nil {
-			return nil, Choice{}, nil, err
+			return added{}, err
 		}
 	}
 	from := p.Market.HoldoutFrom
 	if from.IsZero() && old.Len() > 0 {
 		from = HoldoutStart(old, p.Market, cmp.Or(im.Holdout, UsualHoldout))
 	}
-	b, merged, err := market.MergeSealed(old, im.Bars, from)
-	return b, Choice{series: &was, why: "more bars of the same series"}, &merged, err
+	all, merged, err := market.MergeSealed(old, b, from)
+	return added{all, Choice{series: &was, why: "more bars of the same series"}, &merged, from, quality.Compare(old, b, from)}, err
+}
+
+// replaced compares bars with those that they take the place of. Bars that cannot be
+// read are not compared: replacing them is how they are mended.
+func (l *Library) replaced(ctx context.Context, was jobs.SeriesInfo, b *market.Bars) ([]quality.ContentFinding, error) {
+	old, err := l.Open(ctx, was)
+	if ktrdr.CodeOf(err) == ktrdr.CodeCorrupt {
+		return nil, nil
+	}
+	if err != nil || old.Len() == 0 {
+		return nil, err
+	}
+	return tempered(quality.Compare(old, b, HoldoutStart(old, ktrdr.Market{}, UsualHoldout))), nil
 }
 
 func (l *Library) newBars(ctx context.Context, b *market.Bars, origin ktrdr.BarsOrigin, source string) (ktrdr.NewBars, error) {
@@ -376,7 +433,12 @@ func (l *Library) renameOnce(ctx context.Context, m *Markets, all []jobs.SeriesI
 		if err != nil {
 			return nil, err
 		}
-		n.Replaces, n.MadeUp, n.Series = e.Hash, e.MadeUp, placed
+		n.Replaces, n.MadeUp, n.Series, n.Record, n.Accepted = e.Hash, e.MadeUp, placed, e.Record, e.Accepted
+		if e.Findings != nil {
+			if n.Findings, err = storeFindings(e.Findings); err != nil {
+				return nil, err
+			}
+		}
 		renamed = append(renamed, n)
 	}
 	if len(renamed) == 0 {

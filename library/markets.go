@@ -22,6 +22,7 @@ type MarketLedger interface {
 	SeriesOf(ctx context.Context, symbol, timeframe string, hash ktrdr.Hash) (ktrdr.MarketSeries, error)
 	AddSeries(ctx context.Context, s ktrdr.NewSeries) (ktrdr.MarketSeries, error)
 	FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error)
+	RenewHoldouts(ctx context.Context, renew []ktrdr.NewHoldout) error
 }
 
 // Markets says which market the bars of a series belong to. A market is its
@@ -117,6 +118,11 @@ func (m *Markets) Known(ctx context.Context, b *market.Bars) (ktrdr.Market, erro
 // FixHoldout sets where the holdout of a market begins, once.
 func (m *Markets) FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error) {
 	return m.ledger.FixHoldout(ctx, market, from)
+}
+
+// RenewHoldouts replaces the holdouts of markets by later ones, all or none.
+func (m *Markets) RenewHoldouts(ctx context.Context, renew []ktrdr.NewHoldout) error {
+	return m.ledger.RenewHoldouts(ctx, renew)
 }
 
 // Place assigns a series to its market: by its prices, or as the user says

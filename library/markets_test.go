@@ -86,6 +86,8 @@ func (l *seriesLedger) FixHoldout(context.Context, string, time.Time) (time.Time
 	return time.Time{}, nil
 }
 
+func (l *seriesLedger) RenewHoldouts(context.Context, []ktrdr.NewHoldout) error { return nil }
+
 // registry is Markets, its ledger and its blobs.
 type registry struct {
 	*Markets

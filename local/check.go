@@ -7,11 +7,16 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 )
 
 // Checked is the result of checking a series or a file.
@@ -22,8 +27,12 @@ type Checked struct {
 	Hash   string             `json:"hash,omitempty"` // of bars that were imported
 	Report *market.DataReport `json:"report,omitempty"`
 
-	what string
-	fix  string
+	Findings []quality.ContentFinding `json:"findings,omitempty"` // what is doubtful in the content
+	Accepted []ktrdr.AcceptedFinding  `json:"accepted,omitempty"` // of those, by name
+
+	series *jobs.SeriesInfo
+	what   string
+	fix    string
 }
 
 // CheckFile reads a price file as an import would.
@@ -41,7 +50,9 @@ func CheckFile(ctx context.Context, file string, opt market.ImportOptions) Check
 	case err != nil:
 		r.Error, r.fix = PriceFile(file).Trouble(err).Error(), ""
 	default:
-		r.OK, r.what = true, fmt.Sprintf("%s: %d bars of %s", file, b.Len(), b.Timeframe)
+		r.what = fmt.Sprintf("%s: %d bars of %s", file, b.Len(), b.Timeframe)
+		r.Findings = quality.Judge(b, quality.Options{})
+		r.OK = quality.Worst(r.Findings) != quality.Severe
 	}
 	return r
 }
@@ -52,7 +63,22 @@ func CheckBars(path string) Checked {
 	if err == nil {
 		defer c.Close()
 	}
-	return CheckSeries(path, b, err)
+	r := CheckSeries(path, b, err)
+	if r.OK {
+		r.Findings = quality.Judge(b, quality.Options{})
+		r.OK = quality.Worst(r.Findings) != quality.Severe
+	}
+	return r
+}
+
+// Judged is the result of checking a series of the library, with its findings. It is
+// in order where a person accepts all that are severe.
+func (r Checked) Judged(e jobs.SeriesInfo) Checked {
+	r.Findings, r.Accepted, r.series = e.Findings, e.Accepted, &e
+	if len(e.Unaccepted()) > 0 {
+		r.OK, r.fix = false, ""
+	}
+	return r
 }
 
 // CheckSeries checks bars that were read, or tells why they were not.
@@ -78,8 +104,39 @@ func (r Checked) Print(w io.Writer, p term.Palette, verbose bool) {
 	if r.Report != nil {
 		PrintFindings(w, r.Report, verbose)
 	}
+	printContent(w, r.Findings, r.Accepted, verbose)
+	if r.series != nil {
+		printBlocked(w, *r.series)
+	}
 	if !r.OK && r.fix != "" {
 		fmt.Fprintln(w, "  →", r.fix)
+	}
+}
+
+// printContent prints what is doubtful in the content of a series. Without verbose it
+// leaves out what is only worth knowing.
+func printContent(w io.Writer, found []quality.ContentFinding, accepted []ktrdr.AcceptedFinding, verbose bool) {
+	for _, f := range found {
+		if f.Severity == quality.Info && !verbose {
+			continue
+		}
+		fmt.Fprintln(w, "  "+term.Plain(f.String()))
+		i := slices.IndexFunc(accepted, func(a ktrdr.AcceptedFinding) bool { return a.Finding == string(f.Rule) })
+		if i >= 0 && f.Severity == quality.Severe {
+			fmt.Fprintf(w, "    accepted by %s at %s\n", term.Plain(accepted[i].By), term.Minute(accepted[i].At.Unix()))
+			continue
+		}
+		if f.Severity == quality.Severe || verbose {
+			fmt.Fprintln(w, "    → "+f.Do)
+		}
+	}
+}
+
+// printBlocked says that no research begins on a series, and what lets it.
+func printBlocked(w io.Writer, e jobs.SeriesInfo) {
+	if open := e.Unaccepted(); len(open) > 0 {
+		fmt.Fprintf(w, "  → no research begins on these bars. Mend them and import them with --replace, or, if they are right: %s\n",
+			library.AcceptCommand(e.Symbol, string(e.Timeframe), open))
 	}
 }
 

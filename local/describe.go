@@ -11,6 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 )
 
 // Description is what there is to know of a series.
@@ -30,6 +31,10 @@ type Description struct {
 	Figures   barFigures       `json:"figures"`
 	Head      []shownBar       `json:"head"`
 	Tail      []shownBar       `json:"tail"`
+
+	Record   ktrdr.BarsRecord         `json:"record,omitzero"` // how its prices were read
+	Findings []quality.ContentFinding `json:"findings"`        // what is doubtful in its content
+	Accepted []ktrdr.AcceptedFinding  `json:"accepted,omitempty"`
 
 	gaps string
 }
@@ -150,6 +155,9 @@ func (s Description) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s %s  %d bars\n", s.Symbol, s.Timeframe, s.Bars)
 	term.Field(w, "span", "%s to %s UTC", term.Minute(s.First.Unix()), term.Minute(s.Last.Unix()))
 	term.Field(w, "prices", "%s; from %s", term.Prices(s.MadeUp), strings.TrimSpace(string(s.Origin)+" "+s.Source))
+	if r := s.Record; r != (ktrdr.BarsRecord{}) {
+		term.Field(w, "read as", "%s", term.Plain(RecordText(r)))
+	}
 	term.Field(w, "hash", "%s", s.Hash)
 	if s.gaps == "" {
 		term.Field(w, "gaps", "none while the market trades; closed %d times", s.Closed)
@@ -166,6 +174,7 @@ func (s Description) Print(w io.Writer) {
 	if f.Spreads > 0 {
 		term.Field(w, "spread", "%.4g basis points of the price, the median of %d bars", 10_000*f.Spread, f.Spreads)
 	}
+	printContent(w, s.Findings, s.Accepted, false)
 	if len(s.Head)+len(s.Tail) == 0 {
 		return
 	}
@@ -182,6 +191,19 @@ func (s Description) Print(w io.Writer) {
 		}
 		rows(s.Tail)
 	})
+}
+
+// RecordText says how prices were read.
+func RecordText(r ktrdr.BarsRecord) string {
+	var said []string
+	for _, x := range []struct{ what, value string }{
+		{"", r.Format}, {"times ", r.Zone}, {"prices ", r.Unit}, {"adjustment: ", r.Adjustment},
+	} {
+		if x.value != "" {
+			said = append(said, x.what+x.value)
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 // volume says what is known of the volumes.

@@ -12,23 +12,18 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 )
 
 // PriceFile is a file of prices that the user named.
 func PriceFile(name string) backend.UserFile {
 	return backend.UserFile{What: "price file", Name: name, Next: "name a CSV or Parquet file with prices"}
-}
-
-// Target is a file and the series that it is imported as. Without a timeframe the
-// file's times show it.
-type Target struct {
-	File string
-	Name
 }
 
 // mostFiles is how many files one import reads.
@@ -67,26 +62,6 @@ func Files(names []string) ([]string, error) {
 	return files, nil
 }
 
-// Targets says what each file is imported as: what given says, else what the name
-// of the file tells.
-func Targets(files []string, given Name) ([]Target, error) {
-	list := make([]Target, len(files))
-	for i, file := range files {
-		n, ok := NamedSeries(filepath.Base(file))
-		if given.Symbol == "" && !ok {
-			return nil, invalid("the name of %s does not tell the symbol, as EURUSD_1h.csv does: give --symbol", file)
-		}
-		if given.Symbol != "" {
-			n.Symbol = given.Symbol
-		}
-		if given.Timeframe != "" {
-			n.Timeframe = given.Timeframe
-		}
-		list[i] = Target{file, n}
-	}
-	return list, nil
-}
-
 // Imported is the result of one file.
 type Imported struct {
 	File      string            `json:"file"`
@@ -102,11 +77,15 @@ type Imported struct {
 	Merged    *market.Merged    `json:"merged,omitempty"`   // how all of it was added to the series that was current before
 	Hint      string            `json:"hint,omitempty"`     // what is probably not meant
 
+	Findings []quality.ContentFinding `json:"findings,omitempty"` // what is doubtful in the content
+
 	Exists bool `json:"-"` // refused: there is such a series, and no flag says what to do with it
 
 	asked   bool   // a flag says which market it belongs to
 	refused bool   // for the findings of the report
 	then    string // the result of a file that was read, where nothing is stored for it
+	merged  bool   // another file of the series comes after it
+	alike   bool   // it was recognised as the file before it of the same series
 }
 
 // Merged tells how a file was added to those of the same series before it.
@@ -121,6 +100,8 @@ type Importer struct {
 	Options market.ImportOptions
 	Mode    jobs.ImportMode
 	Choice  library.Choice
+
+	Instruments instrument.File // whose splits, dividends and rolls the bars are adjusted for
 }
 
 // Import imports the files of each series together, in the order of the first of
@@ -129,6 +110,10 @@ func (im *Importer) Import(ctx context.Context, targets []Target, tell func(Impo
 	var order []Name
 	groups := map[Name][]Target{}
 	for _, t := range targets {
+		if t.Problem != "" {
+			tell(Imported{File: t.String(), Error: t.Problem})
+			continue
+		}
 		if groups[t.Name] == nil {
 			order = append(order, t.Name)
 		}
@@ -159,22 +144,29 @@ func (im *Importer) group(ctx context.Context, files []Target) []Imported {
 		if b != nil && all != nil {
 			joined, m, err := market.Merge(all, b)
 			if err == nil {
-				all, how = joined, append(how, Merged{t.File, m})
+				all, how = joined, append(how, Merged{t.String(), m})
 			} else {
-				r.OK, r.Error = false, t.File+": "+err.Error()
+				r.OK, r.Error = false, t.String()+": "+err.Error()
 			}
 		} else if b != nil {
 			all = b
 		}
 		if !r.OK && wrong == "" {
-			wrong = t.File
+			wrong = t.String()
 		}
-		names, results = append(names, filepath.Base(t.File)), append(results, r)
+		if n := len(results); n > 0 {
+			results[n-1].merged = true
+			r.alike = r.OK && results[n-1].OK && r.Report.Recognised.String() == results[n-1].Report.Recognised.String()
+		}
+		names, results = append(names, filepath.Base(t.String())), append(results, r)
+	}
+	last := &results[len(results)-1]
+	if len(results) > 1 && wrong == "" {
+		last.Report.GapsOf(all)
 	}
 	if im.Lab == nil || ctx.Err() != nil {
 		return results
 	}
-	last := &results[len(results)-1]
 	if wrong != "" {
 		for i := range results {
 			if r := &results[i]; r.OK {
@@ -197,9 +189,12 @@ func (im *Importer) group(ctx context.Context, files []Target) []Imported {
 
 // read reads one file; nil bars when it is refused.
 func (im *Importer) read(ctx context.Context, t Target) (Imported, *market.Bars) {
-	r := Imported{File: t.File, Symbol: t.Symbol, Timeframe: t.Timeframe, asked: im.Choice != library.Choice{}}
+	r := Imported{File: t.String(), Symbol: t.Symbol, Timeframe: t.Timeframe, asked: im.Choice != library.Choice{}}
 	opt := im.Options
-	opt.Symbol, opt.Timeframe = t.Symbol, t.Timeframe
+	opt.Symbol, opt.Timeframe, opt.Inside = t.Symbol, t.Timeframe, t.Inside
+	if t.Inside != "" {
+		opt.Source = t.String()
+	}
 	b, rep, err := market.ReadFile(ctx, t.File, opt)
 	r.Report = rep
 	if err != nil {
@@ -210,6 +205,7 @@ func (im *Importer) read(ctx context.Context, t Target) (Imported, *market.Bars)
 	r.OK, r.Timeframe, r.Hint, r.then = true, b.Timeframe, points(b), "; it is merged with the next file"
 	if im.Lab == nil {
 		r.then = "; nothing was imported"
+		r.Findings = quality.Judge(b, quality.Options{})
 	}
 	return r, b
 }
@@ -231,12 +227,12 @@ func points(b *market.Bars) string {
 func (im *Importer) store(ctx context.Context, b *market.Bars, source string, r *Imported) error {
 	done, err := im.Lab.Library.Import(ctx, library.Import{
 		Bars: b, Mode: im.Mode, Origin: ktrdr.BarsFromFile, Source: source, MadeUp: new(false),
-		Markets: im.Lab.Markets, Choice: im.Choice,
+		Record: library.RecordOf(r.Report, im.Options.Adjusted), Instrument: im.Instruments.Find(b.Symbol), Markets: im.Lab.Markets, Choice: im.Choice,
 	})
 	if err != nil {
 		return err
 	}
-	r.Stored, r.Merged, r.Same = new(SeriesOf(done.Entry).In(done.Placement)), done.Merged, done.Same
+	r.Stored, r.Merged, r.Same, r.Findings = new(SeriesOf(done.Entry).In(done.Placement)), done.Merged, done.Same, done.Entry.Findings
 	if done.Replaced != nil {
 		r.Replaced = new(SeriesOf(*done.Replaced))
 	}
@@ -260,6 +256,9 @@ func (r Imported) Print(w io.Writer, p term.Palette, verbose bool) {
 	}
 	fmt.Fprintln(w, p.Mark(r.OK), term.Plain(said))
 	for _, m := range r.Files {
+		if m.Same+m.Changed == 0 && !verbose {
+			continue // the usual case: one file for each month
+		}
 		printMerged(w, m.File+" was merged with the files before it", &m.Merged, verbose)
 	}
 	if r.Merged != nil {
@@ -271,13 +270,29 @@ func (r Imported) Print(w io.Writer, p term.Palette, verbose bool) {
 	if r.Stored != nil && (!r.Same || r.asked || r.Stored.Question != "") {
 		fmt.Fprintln(w, " ", term.Plain(r.Stored.Sentence()))
 	}
-	PrintFindings(w, &r.Report, verbose)
+	PrintFindings(w, r.printed(verbose), verbose)
+	printContent(w, r.Findings, nil, verbose)
+	if r.Stored != nil {
+		printBlocked(w, r.Stored.SeriesInfo)
+	}
 	if r.Hint != "" {
 		fmt.Fprintln(w, "  →", r.Hint)
 	}
 	if r.refused {
 		fmt.Fprintln(w, "  → correct the file, or let --normalise mend what can be mended")
 	}
+}
+
+// printed is the report without what the line of the file before or after it tells.
+func (r Imported) printed(verbose bool) *market.DataReport {
+	rep := r.Report
+	if r.alike && !verbose {
+		rep.Recognised = nil
+	}
+	if r.merged && !verbose {
+		rep.GapsOf(nil)
+	}
+	return &rep
 }
 
 // printedChanges is how many changed bars are printed without -v.

@@ -45,6 +45,17 @@ func TestNamedSeries_ReadsPlainNames(t *testing.T) {
 		"XBTUSD_1440.csv":                                         "XBTUSD 1d",
 		"eurusd_d.csv":                                            "EURUSD 1d",
 		"BTC-USD_1h.csv.zst":                                      "BTC-USD 1h",
+		"DAT_ASCII_EURUSD_T_202001.csv":                           "EURUSD",
+		"HISTDATA_COM_ASCII_EURUSD_T202001.zip":                   "EURUSD",
+		"EURUSD_Ticks_01.01.2020-31.01.2020.csv":                  "EURUSD",
+		"eurusd-tick-2020-01-01-2020-02-01.csv":                   "EURUSD",
+		"eurusd-m1-bid-2020-01-01-2020-02-01.csv":                 "EURUSD 1m",
+		"daily_adjusted_AAPL.csv":                                 "AAPL 1d",
+		"intraday_5min_AAPL.csv":                                  "AAPL 5m",
+		"BTCUSDT-aggTrades-2020-01-01.zip":                        "BTCUSDT",
+		"BTCUSDT-trades-2020-01.zip":                              "BTCUSDT",
+		"EURUSD-2020-01.zip":                                      "EURUSD",
+		"EURUSD_202001020000_202001312359.csv":                    "EURUSD",
 		"notes.csv":                                               "",
 	} {
 		s, ok := NamedSeries(name)

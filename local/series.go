@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 )
 
 // Name names a series. Without a timeframe all series of the symbol are meant.
@@ -48,6 +49,8 @@ type MarketFacts struct {
 	HoldoutFrom time.Time `json:"holdout_from,omitzero"`
 	Trials      int       `json:"trials"`
 	Looks       int       `json:"looks"`
+
+	Holdouts []ktrdr.Holdout `json:"holdouts,omitempty"` // with those before, oldest first
 }
 
 // SeriesOf is an entry without its market.
@@ -61,7 +64,7 @@ func AllOf(entries []jobs.SeriesInfo) []StoredSeries { return text.Map(entries, 
 // In is the series in a market.
 func (s StoredSeries) In(p library.Placement) StoredSeries {
 	m := p.Market
-	s.MarketFacts = MarketFacts{m.ID, p.Reason, p.Question, m.HoldoutFrom, m.Trials, m.Looks}
+	s.MarketFacts = MarketFacts{m.ID, p.Reason, p.Question, m.HoldoutFrom, m.Trials, m.Looks, m.Holdouts}
 	return s
 }
 
@@ -132,6 +135,45 @@ func (l *Lab) questionOf(ctx context.Context, e jobs.SeriesInfo) (string, error)
 		return "", err
 	}
 	return l.Markets.Question(ctx, b)
+}
+
+// Judged is a series with its findings and its market. One that was not judged is judged.
+func (l *Lab) Judged(ctx context.Context, n Name) (StoredSeries, *market.Bars, error) {
+	e, b, err := l.Open(ctx, n)
+	if err != nil {
+		return SeriesOf(e), b, err
+	}
+	p, err := l.Markets.Describe(ctx, e)
+	if err == nil {
+		e, err = l.Library.Judged(ctx, e, b, p.Market, 0)
+	}
+	return SeriesOf(e).In(p), b, err
+}
+
+// Accept lets research begin on a series in spite of severe findings.
+func (l *Lab) Accept(ctx context.Context, n Name, rules []string, by string) (StoredSeries, error) {
+	s, _, err := l.Judged(ctx, n)
+	if err != nil {
+		return s, err
+	}
+	e, err := l.Library.Accept(ctx, s.SeriesInfo, ktrdr.Market{}, rules, by)
+	s.SeriesInfo = e
+	return s, err
+}
+
+// Quality is the findings of the series in one word.
+func (s StoredSeries) Quality() string {
+	switch worst := quality.Worst(s.Findings); {
+	case s.Findings == nil:
+		return "not judged"
+	case len(s.Unaccepted()) > 0:
+		return "refused"
+	case worst == quality.Severe:
+		return "accepted"
+	case worst == quality.Warning:
+		return "warning"
+	}
+	return "ok"
 }
 
 // Open reads a series and its row. A symbol that differs from the library's by

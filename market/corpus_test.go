@@ -3,6 +3,7 @@ package market
 import (
 	"archive/zip"
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -73,6 +74,7 @@ func lines(b *Bars, head, row string, opt ...func(*writer)) []byte {
 		x := b.At(i)
 		at := time.Unix(x.Time, 0).UTC()
 		s := strings.NewReplacer("{o}", w.number(x.Open), "{h}", w.number(x.High), "{l}", w.number(x.Low), "{c}", w.number(x.Close),
+			"{ask}", w.number(math.Round(1e5*x.Close+7)/1e5),
 			"{v}", w.volume(x.Volume), "{s}", strconv.FormatInt(x.Time, 10), "{ms}", strconv.FormatInt(1000*x.Time, 10),
 			"{ns}", strconv.FormatInt(1e9*x.Time, 10), "{end}", strconv.FormatInt(1000*(x.Time+3600)-1, 10),
 			"{excel}", strconv.FormatFloat(float64(x.Time)/86400+25569, 'f', 8, 64)).Replace(row)
@@ -180,6 +182,117 @@ func spread(b *Bars) *Bars {
 	return &with
 }
 
+// withoutVolume is a series whose volumes are not known.
+func withoutVolume(b *Bars) *Bars {
+	without := *b
+	without.Volume = slices.Repeat([]float64{math.NaN()}, b.Len())
+	return &without
+}
+
+// tickLines writes four quotes for each bar: its open, high, low and close as bids, with
+// asks 7 points above, and parts of seconds. What they make has volumes of 4.
+func tickLines(b *Bars, head, row string) (truth *Bars, text []byte) {
+	truth = spread(b)
+	truth.Volume = slices.Repeat([]float64{4}, b.Len())
+	out := []byte(head)
+	for i := range b.Len() {
+		x := b.At(i)
+		for k, bid := range []float64{x.Open, x.High, x.Low, x.Close} {
+			at := time.Unix(x.Time, 0).UTC().Add(time.Duration(k)*14*time.Second + 123*time.Millisecond)
+			s := strings.NewReplacer("{bid}", plainNumber(bid), "{ask}", plainNumber(math.Round(1e5*bid+7)/1e5),
+				"{ms}", strconv.FormatInt(at.UnixMilli(), 10), "{us}", strconv.FormatInt(at.UnixMicro(), 10),
+				"{ns}", strconv.FormatInt(at.UnixNano(), 10),
+				"{s}", strconv.FormatInt(at.Unix(), 10), "{size}", plainNumber(x.Volume/4)).Replace(row)
+			from, to := strings.IndexByte(s, '['), strings.IndexByte(s, ']')
+			if from >= 0 {
+				s = s[:from] + at.Format(s[from+1:to]) + s[to+1:]
+			}
+			out = append(out, s...)
+		}
+	}
+	return truth, out
+}
+
+// quotesOf is a corpus file of quotes.
+func quotesOf(what, name, format string, b *Bars, head, row string) corpusFile {
+	truth, text := tickLines(b, head, row)
+	const says = "bars of bids; the spread is the mean of ask less bid"
+	return corpusFile{what: what, name: name, format: format, truth: truth, text: text, says: says}
+}
+
+// tradesOf is a corpus file of trades, whose volumes add up to those of the bars.
+func tradesOf(what, name, format string, b *Bars, head, row string) corpusFile {
+	_, text := tickLines(b, head, row)
+	return corpusFile{what: what, name: name, format: format, truth: b, text: text, says: "made into 1m bars of trades"}
+}
+
+// tickCorpus are the files of quotes and trades.
+func tickCorpus(est, eet *time.Location) []corpusFile {
+	m1 := truthOf(M1, 60)
+	compact := func(zone *time.Location, row string) []byte { // HistData writes the time in one number behind the date
+		_, text := tickLines(inZone(m1, zone), "", row)
+		return bytes.ReplaceAll(text, []byte("~."), nil)
+	}
+	hist := quotesOf("HistData ticks", "DAT_ASCII_EURUSD_T_202001.csv", "HistData ticks", m1, "", "")
+	hist.text = compact(est, "[20060102 150405~.000],{bid},{ask},0\n")
+	inEET := quotesOf("Dukascopy ticks, EET", "EURUSD_Ticks_29.01.2020-29.01.2020.csv", "Dukascopy ticks", m1, "", "")
+	_, inEET.text = tickLines(inZone(m1, eet), "Time (EET),Ask,Bid,AskVolume,BidVolume \n", "[2006.01.02 15:04:05.000],{ask},{bid},1.5,0.75\n")
+	ninja := quotesOf("NinjaTrader ticks", "EURUSD.Last.txt", "NinjaTrader ticks", m1, "", "")
+	ninja.text = bytes.ReplaceAll(compact(time.UTC, "[20060102 150405~.0000000];{bid};{bid};{ask};1\n"),
+		[]byte("1230000;"), []byte(" 1230000;"))
+	newest := quotesOf("quotes, newest first", "EURUSD.csv", "table of quotes with a header", m1, "time,bid,ask\n",
+		"[2006-01-02T15:04:05.000Z],{bid},{ask}\n")
+	newest.text = reversed(newest.text, 1)
+	hourly := quotesOf("quotes into bars of an hour", "EURUSD_1h.csv", "table of quotes with a header", truthOf(H1, 60),
+		"timestamp,bid,ask\n", "{ms},{bid},{ask}\n")
+	hourly.opt.Timeframe = H1
+	half := quotesOf("MetaTrader 5 ticks", "EURUSD_202001290000_202001292359.csv", "MetaTrader 5 ticks", m1, "", "")
+	_, half.text = tickLines(m1, "<DATE>\t<TIME>\t<BID>\t<ASK>\t<LAST>\t<VOLUME>\t<FLAGS>\n",
+		"[2006.01.02\t15:04:05.000]\t{bid}\t{ask}\t\t\t6\n")
+	return []corpusFile{
+		half, hist, inEET, ninja, newest, hourly,
+		quotesOf("Dukascopy ticks", "EURUSD_Ticks_29.01.2020-29.01.2020.csv", "Dukascopy ticks", m1,
+			"Gmt time,Ask,Bid,AskVolume,BidVolume\n", "[02.01.2006 15:04:05.000],{ask},{bid},1.5,0.75\n"),
+		quotesOf("Dukascopy ticks by dukascopy-node", "eurusd-tick-2020-01-29-2020-01-30.csv", "Dukascopy ticks", m1,
+			"timestamp,askPrice,bidPrice,askVolume,bidVolume\n", "{ms},{ask},{bid},1.5,0.75\n"),
+		quotesOf("TrueFX ticks", "EURUSD-2020-01.csv", "TrueFX ticks", m1, "", "EUR/USD,[20060102 15:04:05.000],{bid},{ask}\n"),
+		quotesOf("quotes of any program", "EURUSD.csv", "table of quotes with a header", m1,
+			"time,bid,ask,bid_size,ask_size\n", "[2006-01-02 15:04:05.000],{bid},{ask},1,2\n"),
+		quotesOf("Polygon quotes", "EURUSD.csv", "Polygon quotes", m1,
+			"ticker,ask_price,ask_size,bid_price,bid_size,sip_timestamp\n", "C:EURUSD,{ask},1,{bid},1,{ns}\n"),
+		tradesOf("Binance trades", "BTCUSDT-trades-2020-01.csv", "Binance trades", m1, "", "17,{bid},{size},1.5,{ms},true,true\n"),
+		tradesOf("Binance trades in millionths", "BTCUSDT-trades-2025-01.csv", "Binance trades", m1, "", "17,{bid},{size},1.5,{us},true,true\n"),
+		tradesOf("Binance trades with a header", "BTCUSDT-trades-2020-01.csv", "Binance trades", m1,
+			"id,price,qty,quote_qty,time,is_buyer_maker\n", "17,{bid},{size},1.5,{ms},true\n"),
+		tradesOf("Binance aggregate trades", "BTCUSDT-aggTrades-2020-01.csv", "Binance trades", m1, "", "17,{bid},{size},1,2,{ms},True,True\n"),
+		tradesOf("Kraken trades", "XBTUSD.csv", "Kraken trades", m1, "", "{s},{bid},{size}\n"),
+		tradesOf("trades of any program", "EURUSD.csv", "table of trades with a header", m1, "time,price,size\n", "{s}.123,{bid},{size}\n"),
+		{
+			what: "bars of bids with asks", name: "EURUSD_1h.csv", truth: spread(truthOf(H1, 60)), format: "FXCM candles",
+			says: "spread is ask less bid",
+			text: lines(truthOf(H1, 60), "DateTime,BidOpen,BidHigh,BidLow,BidClose,AskOpen,AskHigh,AskLow,AskClose,TickQty\n",
+				"[01/02/2006 15:04:05.000],{o},{h},{l},{c},1,1,1,{ask},{v}\n"),
+		},
+		{
+			what: "a quote in the wrong place", name: "EURUSD.csv",
+			refuse: "EURUSD.csv:4: out-of-order: 2020-01-02 00:00:05 comes after 2020-01-02 00:01:00",
+			text:   []byte("time,bid,ask\n2020-01-02 00:00:00,1,2\n2020-01-02 00:01:00,1,2\n2020-01-02 00:00:05,1,2\n"),
+		},
+		{
+			what: "a crossed quote", name: "EURUSD.csv", refuse: "EURUSD.csv:3: negative-spread: ",
+			text: []byte("time,bid,ask\n2020-01-02 00:00:00,1,2\n2020-01-02 00:01:00,2,1\n"),
+		},
+		{
+			what: "daily closes are no trades", name: "EURUSD.csv", refuse: `has no column for open`,
+			text: []byte("date,close,volume\n2020-01-02,1,2\n2020-01-03,2,1\n"),
+		},
+		{
+			what: "prices of days in place of trades", name: "EURUSD.csv", refuse: "bars are mostly 24h0m0s apart",
+			text: []byte("date,price,volume\n2020-01-02,1,2\n2020-01-03,2,1\n2020-01-04,2,1\n"),
+		},
+	}
+}
+
 const ohlcv = "{o},{h},{l},{c},{v}\n"
 
 func corpus(t *testing.T) []corpusFile {
@@ -200,7 +313,7 @@ func corpus(t *testing.T) []corpusFile {
 		x.Time = time.Date(2020, 3, 1+i, 0, 0, 0, 0, time.UTC).Unix()
 		undecided.Append(x)
 	}
-	return []corpusFile{
+	return append(append(tickCorpus(est, eet), parquetCorpus(t)...), []corpusFile{
 		{
 			what: "MetaTrader 5", name: "EURUSD_H1.csv", truth: spread(h1), format: "MetaTrader 5 export",
 			text: lines(h1, mt5, "[2006.01.02]\t[15:04:05]\t{o}\t{h}\t{l}\t{c}\t{v}\t0\t7\n"),
@@ -439,15 +552,70 @@ func corpus(t *testing.T) []corpusFile {
 			what: "a web page", name: "EURUSD.csv", refuse: "this is a web page, not prices",
 			text: []byte("<!DOCTYPE html>\n<html><body>Not found</body></html>\n"),
 		},
+		{
+			what: "an Excel workbook", name: "EURUSD.xlsx", refuse: "this is an Excel workbook: save the sheet with the prices as CSV",
+			text: inZip(t, map[string][]byte{"xl/workbook.xml": []byte("<workbook/>"), "xl/worksheets/sheet1.xml": []byte("<x/>")}),
+		},
+		{
+			what: "an old Excel workbook", name: "EURUSD.xls", refuse: "this is an Excel workbook, not a table of prices: save the prices as CSV",
+			text: []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\x00\x00\n"),
+		},
+		{
+			what: "a Feather file", name: "EURUSD.feather", refuse: "this is an Arrow (Feather) file, not a table of prices: save the prices as CSV",
+			text: []byte("ARROW1\x00\x00\xff\xff\xff\xff\n"),
+		},
+		{
+			what: "no volume", name: "EURUSD_1h.csv", truth: withoutVolume(h1), format: "table with a header", says: "no volume",
+			text: lines(h1, "Date,Open,High,Low,Close\n", "[2006-01-02 15:04],{o},{h},{l},{c}\n"),
+		},
+		{
+			what: "empty volumes", name: "EURUSD_1h.csv", truth: withoutVolume(h1), format: "table with a header",
+			text: lines(h1, "Date,Open,High,Low,Close,Volume\n", "[2006-01-02 15:04],{o},{h},{l},{c},\n"),
+		},
+		{
+			what: "HistData volumes, which are all 0", name: "DAT_ASCII_EURUSD_M1_202001.csv", truth: withoutVolume(m1), format: "HistData",
+			says: "its volumes of 0 are not known",
+			text: lines(inZone(m1, est), "", "[20060102 150405];{o};{h};{l};{c};0\n"),
+		},
+		{
+			what: "Yahoo volumes of a currency, which are all 0", name: "EURUSD=X.csv", truth: withoutVolume(d1), format: "Yahoo",
+			says: "its volumes of 0 are not known",
+			text: lines(d1, "Date,Open,High,Low,Close,Adj Close,Volume\n", "[2006-01-02],{o},{h},{l},{c},{c},0\n"),
+		},
 		{what: "JSON", name: "EURUSD.csv", refuse: "this is JSON", text: []byte(`{"error": "Rate limit"}` + "\n")},
 		{
 			what: "several symbols", name: "all.csv", refuse: "line 4: the file has rows of AAPL and of MSFT",
 			text: []byte("ticker,date,open,high,low,close\nAAPL,2020-01-02,1,1,1,1\nAAPL,2020-01-03,1,1,1,1\nMSFT,2020-01-02,1,1,1,1\n"),
 		},
 		{
-			what: "an archive of several files", name: "months.zip",
-			refuse: "the archive holds 2 price files (a.csv, b.csv …): unpack it, and import the folder",
-			text:   inZip(t, map[string][]byte{"a.csv": []byte("x"), "b.csv": []byte("x")}),
+			what: "a zip of several symbols", name: "months.zip",
+			refuse: "the archive holds EURUSD 1h (EURUSD_1h.csv) and GBPUSD 1h (GBPUSD_1h.csv): import it with `ktrdr data import` " +
+				"and without --symbol",
+			text: inZip(t, map[string][]byte{"EURUSD_1h.csv": []byte("x"), "GBPUSD_1h.csv": []byte("x")}),
+		},
+		{
+			what: "a zip with an error in its second file", name: "months.zip",
+			refuse: "months.zip/BTCUSDT-1h-2020-02.csv:1: unreadable: ",
+			text: inZip(t, map[string][]byte{
+				"BTCUSDT-1h-2020-01.csv": lines(h1.Slice(0, 100), "", binance),
+				"BTCUSDT-1h-2020-02.csv": bytes.Replace(lines(h1.Slice(100, 200), "", binance), []byte("1."), []byte("no"), 1),
+			}),
+		},
+		{
+			what: "Binance zip of months, thousandths and then millionths", name: "BTCUSDT-1h.zip", truth: h1, format: "Binance klines",
+			says: "2 files of the archive are put together",
+			text: inZip(t, map[string][]byte{
+				"BTCUSDT-1h-2024-12.csv": lines(h1.Slice(0, 100), "", binance),
+				"BTCUSDT-1h-2025-01.csv": lines(h1.Slice(100, 200), "", strings.Replace(binance, "{ms}", "{s}000000", 1)),
+			}),
+		},
+		{
+			what: "HistData zip of two years", name: "EURUSD.zip", truth: m1, format: "HistData", says: "2 files of the archive are put together",
+			text: inZip(t, map[string][]byte{
+				"DAT_ASCII_EURUSD_M1_2019.csv": lines(inZone(m1.Slice(0, 200), est), "", "[20060102 150405];{o};{h};{l};{c};{v}\n"),
+				"DAT_ASCII_EURUSD_M1_2020.csv": lines(inZone(m1.Slice(200, 300), est), "", "[20060102 150405];{o};{h};{l};{c};{v}\n"),
+				"DAT_ASCII_EURUSD_M1_2020.txt": []byte("Gap of 60s found\n"),
+			}),
 		},
 		{
 			what: "an archive without prices", name: "x.zip", refuse: "there is no CSV or text file in the archive",
@@ -459,7 +627,60 @@ func corpus(t *testing.T) []corpusFile {
 			text: []byte("Date,Open,High,Low,Close\n13/01/2020,1,1,1,1\n14/01/2020,1,1,1,1\n02/13/2020,1,1,1,1\n"),
 			opt:  ImportOptions{Source: "x.csv"},
 		},
+	}...)
+}
+
+var update = flag.Bool("update", false, "rewrite the table of docs/files.md")
+
+// TestCorpus_IsTheTableOfTheDocs holds the page of price files to the corpus.
+func TestCorpus_IsTheTableOfTheDocs(t *testing.T) {
+	const page = "../docs/files.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
 	}
+	files := corpus(t)
+	if len(files) < 80 {
+		t.Errorf("the corpus has %d files, want at least 80", len(files))
+	}
+	var read, refused strings.Builder
+	seen := map[string]bool{}
+	for _, f := range files {
+		if seen[f.what] {
+			t.Errorf("two files are %q", f.what)
+		}
+		seen[f.what] = true
+		if f.refuse != "" {
+			fmt.Fprintf(&refused, "| %s | `%s` | %s |\n", f.what, f.name, strings.ReplaceAll(f.refuse, "`", ""))
+			continue
+		}
+		said := f.format
+		if f.says != "" {
+			said += "; … " + f.says
+		}
+		fmt.Fprintf(&read, "| %s | `%s` | %s |\n", f.what, f.name, said)
+	}
+	want := withTable(withTable(string(text), "| file | name, such as | recognised as |", read.String()),
+		"| file | name, such as | the refusal has the words |", refused.String())
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s does not list what the corpus has: run `go test ./market -run TheTableOfTheDocs -update` and look at the difference", page)
+	}
+	if err := os.WriteFile(page, []byte(want), 0o644); err != nil { //nolint:gosec // a page of the documentation
+		t.Fatal(err)
+	}
+}
+
+// withTable is text with other rows below the head of a table.
+func withTable(text, head, rows string) string {
+	before, after, _ := strings.Cut(text, head+"\n|---|---|---|\n")
+	rest := ""
+	if i := strings.Index("\n"+after, "\n\n"); i >= 0 {
+		rest = ("\n" + after)[i+1:]
+	}
+	return before + head + "\n|---|---|---|\n" + rows + rest
 }
 
 func TestCorpus_IsRecognisedOrRefused(t *testing.T) {
@@ -474,6 +695,11 @@ func TestCorpus_IsRecognisedOrRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.opt.Symbol = "EURUSD"
+			if _, _, ok := NamedSeries(f.name); !ok && f.refuse == "" {
+				if symbol, _ := Peek(t.Context(), name, "", f.opt); symbol == "" {
+					t.Errorf("neither the name %q nor the rows tell the symbol", f.name)
+				}
+			}
 			got, rep, err := ReadFile(t.Context(), name, f.opt)
 			if f.refuse != "" {
 				if err == nil || !strings.Contains(err.Error(), f.refuse) {
@@ -500,7 +726,7 @@ func differ(want, got *Bars) string {
 		return fmt.Sprintf("got %d bars of %s, want %d of %s", got.Len(), got.Timeframe, want.Len(), want.Timeframe)
 	}
 	for i := range want.Len() {
-		if want.At(i) != got.At(i) {
+		if !want.At(i).Same(got.At(i)) {
 			return fmt.Sprintf("bar %d is %+v, want %+v", i, got.At(i), want.At(i))
 		}
 	}

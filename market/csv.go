@@ -3,9 +3,11 @@ package market
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -34,10 +36,9 @@ func ReadCSV(r io.Reader, opt ImportOptions) (*Bars, DataReport, error) {
 	if err != nil {
 		return nil, c.rep, fmt.Errorf("%s: %w", rep.Source, err)
 	}
-	c.placer.flush(0, false)
-	c.rows.join()
+	c.placer.end()
 	c.conclude()
-	return c.rows.settle(opt, c.rep)
+	return c.rows.settle(c.opt, c.rep)
 }
 
 type csvReader struct {
@@ -51,6 +52,7 @@ type csvReader struct {
 	either  []eitherRow // rows whose date has two meanings, until one decides
 	symbol  []byte      // of the first row that names one
 	changed int         // rows whose prices were adjusted
+	quote   quote
 }
 
 // recognise looks at the head of the text. zone is the one that the user gave, or nil.
@@ -69,7 +71,7 @@ func (c *csvReader) recognise(text *bufio.Reader, zone *time.Location) error {
 				max(c.table.skip, 1))
 		}
 	}
-	if slices.Contains(c.table.columns, spreadRole) {
+	if slices.Contains(c.table.columns, spreadRole) || slices.Contains(c.table.columns, askRole) {
 		c.rows.Spread = []float64{}
 	}
 	known := c.opt.Zone
@@ -82,6 +84,12 @@ func (c *csvReader) recognise(text *bufio.Reader, zone *time.Location) error {
 	c.stamps = stampReader{zone: known, order: c.opt.Dates, anyUnit: c.table.binary}
 	c.placer = placer{clock: localClock{zone: known}, rows: &c.rows, rep: &c.rep}
 	c.rep.Recognised = c.table.recognition(zone, known, &c.opt)
+	if c.table.kind != barRows {
+		c.stamps.parts = true
+		c.opt.Timeframe = cmp.Or(c.opt.Timeframe, tickTimeframe)
+		c.placer.ticks = newTicks(c.table.kind, c.opt.Timeframe, &c.rows, &c.rep)
+		c.opt.MaxRows = math.MaxInt32 // the bars are limited by their memory
+	}
 	return nil
 }
 
@@ -155,8 +163,16 @@ func (c *csvReader) row(line []byte) error {
 			return err
 		}
 	}
-	if c.table.point > 0 {
+	switch {
+	case c.table.kind == quoteRows:
+		var told bool
+		if b.Close, b.Spread, told = c.quote.next(f.bid, f.ask); !told {
+			return nil
+		}
+	case c.table.point > 0:
 		b.Spread /= c.table.point
+	case f.ask == f.ask && c.rows.Spread != nil:
+		b.Spread = askLessBid(&b, &f)
 	}
 	if c.opt.Adjusted {
 		c.adjust(&b, f.adjusted)

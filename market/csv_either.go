@@ -1,6 +1,12 @@
 package market
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/ktrdr/ktrdr/internal/text"
+)
 
 // eitherRow is a row whose date has two meanings, such as 03/04/2020, or that
 // stands between such rows.
@@ -88,6 +94,15 @@ func shapeOf(rows []eitherRow, time func(*eitherRow) int64) shape {
 // conclude notes what only the whole file shows.
 func (c *csvReader) conclude() {
 	r := c.rep.Recognised
+	if c.table.zeros && c.rows.Len() > 0 && !slices.ContainsFunc(c.rows.Volume, func(v float64) bool { return v != 0 }) {
+		for i := range c.rows.Volume {
+			c.rows.Volume[i] = math.NaN()
+		}
+		r.note("its volumes of 0 are not known")
+	}
+	if n := c.quote.skipped; n > 0 {
+		r.note("left out " + text.Counted(n, "row") + " before a bid and an ask were told")
+	}
 	if c.stamps.order != "" {
 		r.note("dates are " + string(c.stamps.order))
 	}

@@ -18,9 +18,15 @@ var headings = map[string]named{
 	"localtime":   {timeRole, 4}, "timeutc": {timeRole, 4}, "timegmt": {timeRole, 4}, "timeeet": {timeRole, 4},
 	"open": {openRole, 1}, "high": {highRole, 1}, "low": {lowRole, 1}, "close": {closeRole, 1},
 	"o": {openRole, 2}, "h": {highRole, 2}, "l": {lowRole, 2}, "c": {closeRole, 2},
-	"last": {closeRole, 5}, "price": {closeRole, 6},
+	"last": {closeRole, rankOfPrice}, "price": {closeRole, 6}, "rate": {closeRole, 6},
 	"volume": {volumeRole, 1}, "tickvolume": {volumeRole, 2}, "tickvol": {volumeRole, 3}, "vol": {volumeRole, 4}, "v": {volumeRole, 5},
-	"spread":   {spreadRole, 1},
+	"qty": {volumeRole, rankOfSize}, "quantity": {volumeRole, rankOfSize}, "size": {volumeRole, rankOfSize},
+	"amount": {volumeRole, rankOfSize},
+	"spread": {spreadRole, 1},
+	"bid":    {bidRole, 1}, "bidprice": {bidRole, 2}, "ask": {askRole, 1}, "askprice": {askRole, 2}, "offer": {askRole, 3},
+	"bidopen": {openRole, rankOfBid}, "bidhigh": {highRole, rankOfBid}, "bidlow": {lowRole, rankOfBid}, "bidclose": {closeRole, rankOfBid},
+	"askclose": {askRole, 4}, "tickqty": {volumeRole, 6},
+	"transacttime": {timeRole, 6}, "siptimestamp": {timeRole, 8}, "timestampms": {timeRole, 8},
 	"adjclose": {adjustedRole, 1}, "adjustedclose": {adjustedRole, 2},
 	"ticker": {symbolRole, 1}, "symbol": {symbolRole, 2}, "tic": {symbolRole, 3},
 
@@ -47,6 +53,12 @@ var headings = map[string]named{
 var (
 	dayNames   = map[string]bool{"date": true, "datum": true, "fecha": true, "data": true}
 	clockNames = map[string]bool{"time": true, "zeit": true, "uhrzeit": true, "heure": true, "hora": true}
+)
+
+const (
+	rankOfBid   = 4 // of the prices of a bar of bids
+	rankOfPrice = 5 // from here on a close may be the price of one trade
+	rankOfSize  = 9 // of a volume that only a trade has
 )
 
 // rankOfCoin is that of a volume in one coin of two. The first of them is taken.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/ktrdr/ktrdr/internal/text"
@@ -22,18 +23,47 @@ const (
 	closeRole
 	volumeRole
 	spreadRole
+	bidRole
+	askRole
 	adjustedRole // the close after splits and dividends, beside the close as it was
 	symbolRole
 )
 
-var roleNames = [...]string{"", "time", "time of day", "open", "high", "low", "close", "volume", "spread", "adjusted close", "symbol"}
+var roleNames = [...]string{
+	"", "time", "time of day", "open", "high", "low", "close", "volume", "spread", "bid", "ask",
+	"adjusted close", "symbol",
+}
 
 type layout struct {
 	sep     byte
 	columns []role
 	numbers numberStyle
 	point   float64 // how many points of the spread make a price of 1; 0: the spread is a price
+	kind    kind    // what a row is
 	brief   bool    // as of stampReader
+}
+
+// kind is what the rows of a table are.
+type kind uint8
+
+const (
+	barRows   kind = iota
+	quoteRows      // of a bid and an ask
+	tradeRows      // of a price and a volume
+)
+
+// kindOf tells what rows with these columns are.
+func kindOf(columns []role) kind {
+	has := func(r role) bool { return slices.Contains(columns, r) }
+	switch {
+	case has(openRole) || has(highRole) || has(lowRole):
+		return barRows
+	case has(bidRole) && has(askRole):
+		return quoteRows
+	case has(closeRole) && has(volumeRole):
+		return tradeRows
+	}
+	return barRows
 }
 
 func rolesOf(names []string) ([]role, error) {
@@ -56,10 +86,8 @@ func rolesOf(names []string) ([]role, error) {
 	if _, ok := at[timeRole]; !ok && names[0] == "" {
 		at[timeRole] = 0 // a table whose index has no name
 	}
-	for _, r := range []role{timeRole, openRole, highRole, lowRole, closeRole} {
-		if _, ok := at[r]; !ok {
-			return nil, fmt.Errorf("the header %q has no column for %s", clip([]byte(strings.Join(names, ","))), roleNames[r])
-		}
+	if err := complete(names, at); err != nil {
+		return nil, err
 	}
 	for r, i := range at {
 		columns[i] = r
@@ -74,18 +102,58 @@ func rolesOf(names []string) ([]role, error) {
 	return columns, nil
 }
 
+// complete tells whether columns make bars, quotes or trades, and takes out of at those that
+// do not belong to them.
+func complete(names []string, at map[role]int) error {
+	needed := []role{timeRole, openRole, highRole, lowRole, closeRole}
+	rank := func(r role) int {
+		if i, ok := at[r]; ok {
+			return roleOf(names[i]).rank
+		}
+		return 0
+	}
+	_, open := at[openRole]
+	_, high := at[highRole]
+	switch {
+	case !open && !high && rank(bidRole) > 0 && rank(askRole) > 0:
+		needed = []role{timeRole}
+		delete(at, closeRole)
+		delete(at, volumeRole) // that of the last trade
+	case !open && !high && rank(closeRole) >= rankOfPrice && rank(volumeRole) > 0:
+		needed = []role{timeRole}
+		delete(at, spreadRole)
+	default:
+		if rank(volumeRole) == rankOfSize {
+			delete(at, volumeRole)
+		}
+		if _, bid := at[bidRole]; !bid && rank(closeRole) != rankOfBid || rank(spreadRole) > 0 {
+			delete(at, bidRole)
+			delete(at, askRole)
+		}
+		if _, ask := at[askRole]; !ask {
+			delete(at, bidRole)
+		}
+	}
+	for _, r := range needed {
+		if _, ok := at[r]; !ok {
+			return fmt.Errorf("the header %q has no column for %s", clip([]byte(strings.Join(names, ","))), roleNames[r])
+		}
+	}
+	return nil
+}
+
 type fields struct {
 	time, clock, symbol []byte
-	adjusted            float64
+	adjusted, bid, ask  float64
 }
 
 // split reads the numbers of a row into b and finds the texts of its time. It returns what is wrong, or "".
 func (l *layout) split(line []byte, b *Bar, f *fields) (problem string) {
 	into := [...]*float64{
 		openRole: &b.Open, highRole: &b.High, lowRole: &b.Low, closeRole: &b.Close, volumeRole: &b.Volume, spreadRole: &b.Spread,
-		adjustedRole: &f.adjusted,
+		adjustedRole: &f.adjusted, bidRole: &f.bid, askRole: &f.ask,
 	}
-	b.Volume, b.Spread = math.NaN(), math.NaN()
+	b.Volume, b.Spread, f.bid, f.ask = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	plain := l.numbers.plain()
 	more := true
 	for _, r := range l.columns {
@@ -147,7 +215,7 @@ func after(line []byte, n int) (rest []byte, found bool) {
 var errNotShown = errors.New(notShown)
 
 // optional tells whether a row may have no value of the column.
-func (r role) optional() bool { return r == volumeRole || r == spreadRole }
+func (r role) optional() bool { return r >= volumeRole && r <= askRole }
 
 // noValue are what programs write where they have no number.
 var noValue = map[string]bool{

@@ -23,6 +23,7 @@ type table struct {
 	zone   string // the name of the zone that the format has, if it has one
 	symbol string // that the head names
 	names  []string
+	zeros  bool // as of fileFormat
 	binary bool // numbers of times have a unit each: see stampReader.anyUnit
 }
 
@@ -69,9 +70,23 @@ func recognise(head []byte, opt ImportOptions) (table, error) {
 	return t, first
 }
 
+// otherKinds are how files begin that are not text.
+var otherKinds = [][2]string{
+	{"\xd0\xcf\x11\xe0", "an Excel workbook"},
+	{"ARROW1", "an Arrow (Feather) file"},
+	{"\x89HDF", "an HDF5 file"},
+	{"SQLite format 3", "an SQLite database"},
+}
+
 // noTable refuses what is sent in place of prices when a download fails.
 func noTable(head []byte) error {
-	begin := bytes.ToLower(bytes.TrimSpace(head[:min(len(head), 512)]))
+	raw := head[:min(len(head), 512)]
+	for _, kind := range otherKinds {
+		if bytes.HasPrefix(raw, []byte(kind[0])) {
+			return fmt.Errorf("line 1: this is %s, not a table of prices: save the prices as CSV or Parquet", kind[1])
+		}
+	}
+	begin := bytes.ToLower(bytes.TrimSpace(raw))
 	for _, s := range []string{"<!doctype", "<html", "<head", "<?xml", "<body"} {
 		if bytes.HasPrefix(begin, []byte(s)) {
 			return fmt.Errorf("line 1: this is a web page, not prices: the download probably failed; download the file again")
@@ -98,7 +113,11 @@ func (t *table) start(lines [][]byte, i int, forced byte) (bool, error) {
 		header = header || roleOf(names[k]).role != ignored
 	}
 	if !header {
-		if roles := bare(cells); roles != nil {
+		roles := columnsOf(line)
+		if roles == nil {
+			roles = bare(cells)
+		}
+		if roles != nil {
 			t.columns, t.skip = roles, i
 			return true, nil
 		}
@@ -131,7 +150,7 @@ func (t *table) tickers(lines [][]byte, i int, names []string) (last int, ok boo
 		case (first == "ticker" || first == "symbols" || first == "symbol") && len(cells) > 1:
 			t.symbol = string(unquoted(cells[1]))
 		case headings[first].role == timeRole && len(bytes.Trim(lines[k], "\", ;\t"+string(unquoted(cells[0])))) == 0:
-			t.format = "yfinance"
+			t.format, t.zeros = "yfinance", true
 			return k, true
 		}
 	}
@@ -206,7 +225,7 @@ func (t *table) learn(lines [][]byte, opt ImportOptions) error {
 			if k >= len(cells) {
 				break
 			}
-			if r >= openRole && r <= adjustedRole && !r.optional() {
+			if r >= openRole && r <= adjustedRole && (!r.optional() || r >= bidRole) {
 				numbers = append(numbers, unquoted(cells[k]))
 			}
 		}
@@ -218,6 +237,7 @@ func (t *table) learn(lines [][]byte, opt ImportOptions) error {
 	if t.numbers, err = styleOf(numbers, opt.Decimal); err != nil {
 		return fmt.Errorf("line %d: %w", t.skip+1, err)
 	}
+	t.kind = kindOf(t.columns)
 	t.name(rows, opt)
 	if t.spreadsInPoints() {
 		t.point = tens[min(decimals(numbers, t.numbers), len(tens)-1)]
@@ -243,25 +263,27 @@ func decimals(cells [][]byte, style numberStyle) (most int) {
 	return most
 }
 
+var kindNames = [...]string{barRows: "table", quoteRows: "table of quotes", tradeRows: "table of trades"}
+
 // name finds out who writes such files. What is not known is a table with or without a header.
 func (t *table) name(rows [][][]byte, opt ImportOptions) {
 	known := t.format != ""
 	if !known {
-		t.format = "table without a header"
+		t.format = kindNames[t.kind] + " without a header"
 		if t.names != nil {
-			t.format = "table with a header"
+			t.format = kindNames[t.kind] + " with a header"
 		}
 	}
 	if f := formatOf(t, rows, cmp.Or(opt.Inside, opt.Source)); f != nil {
 		if !known {
 			t.format = f.name
 		}
-		t.zone = f.zone
+		t.zone, t.zeros = f.zone, t.zeros || f.zeros
 	}
 	if len(t.columns) == 0 || len(rows) == 0 {
 		return
 	}
-	if t.names == nil && len(t.columns) == 6 && lowFirst(t, rows) {
+	if t.names == nil && len(t.columns) == 6 && t.kind == barRows && lowFirst(t, rows) {
 		t.columns = []role{timeRole, lowRole, highRole, openRole, closeRole, volumeRole}
 		t.format = "Coinbase candles"
 	}
@@ -324,9 +346,7 @@ func (t *table) recognition(given, zone *time.Location, opt *ImportOptions) *Rec
 	if t.point > 0 {
 		r.note("spread in points of " + strconv.FormatFloat(1/t.point, 'f', -1, 64))
 	}
-	if !slices.Contains(t.columns, volumeRole) {
-		r.note("no volume")
-	}
+	t.noteKind(r, opt)
 	if slices.Contains(t.columns, adjustedRole) {
 		if opt.Adjusted {
 			r.note("prices are scaled to the adjusted close")
@@ -335,4 +355,32 @@ func (t *table) recognition(given, zone *time.Location, opt *ImportOptions) *Rec
 		}
 	}
 	return r
+}
+
+// noteKind says what rows are where they are no bars, and what the bars are made of.
+func (t *table) noteKind(r *Recognition, opt *ImportOptions) {
+	if t.kind == barRows {
+		if slices.Contains(t.columns, askRole) {
+			r.note("spread is ask less bid")
+		}
+		if !slices.Contains(t.columns, volumeRole) {
+			r.note("no volume")
+		}
+		return
+	}
+	r.note(tickNote(t.kind, opt))
+}
+
+// tickNote says what bars are made of.
+func tickNote(k kind, opt *ImportOptions) string {
+	said := "made into " + string(cmp.Or(opt.Timeframe, tickTimeframe)) + " bars of "
+	if k == quoteRows {
+		said += "bids; the spread is the mean of ask less bid; volume counts the quotes"
+	} else {
+		said += "trades"
+	}
+	if opt.Timeframe == "" {
+		said += "; --timeframe makes other bars"
+	}
+	return said
 }

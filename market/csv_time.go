@@ -37,6 +37,8 @@ type stampReader struct {
 	anyUnit  bool      // each number has its own unit: Binance went from thousandths to millionths in 2025
 	serial   bool      // numbers are days since 1900, as spreadsheets count
 	numbered bool      // some time was a number
+	parts    bool      // times have parts of a second, which are cut off
+	room     [32]byte  // of a time of day without them
 }
 
 // DateOrder is the order of day and month in dates that begin with one of them.
@@ -87,6 +89,9 @@ func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 	} else if len(rest) > 0 {
 		return st, fmt.Sprintf("date %q is followed by more than a date", clip(text))
 	}
+	if s.parts {
+		clock = s.toSecond(clock)
+	}
 	sec, zone, ok := readClock(clock)
 	if ok {
 		st.offset, st.zoned, ok = readZone(zone)
@@ -110,6 +115,30 @@ func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 	return st, ""
 }
 
+// toSecond cuts the part of a second off a time of day: 15:04:05.123Z, 150405123, 150405 1230000.
+func (s *stampReader) toSecond(clock []byte) []byte {
+	n := 0
+	for n < len(clock) && (clock[n] >= '0' && clock[n] <= '9' || clock[n] == ':') {
+		n++
+	}
+	from, to := n, n
+	switch {
+	case n < len(clock) && (clock[n] == '.' || clock[n] == ',' || clock[n] == ' ' && n == 6):
+		to++
+	case n > 6 && bytes.IndexByte(clock[:n], ':') < 0:
+		from, to = 6, 6
+	default:
+		return clock
+	}
+	for to < len(clock) && clock[to] >= '0' && clock[to] <= '9' {
+		to++
+	}
+	if to == len(clock) {
+		return clock[:from]
+	}
+	return append(append(s.room[:0], clock[:from]...), clock[to:]...)
+}
+
 // number reads Unix time in seconds, or in the thousandths, millionths or
 // billionths that the size of the first one suggests.
 func (s *stampReader) number(text []byte) (sec int64, ok bool) {
@@ -121,7 +150,7 @@ func (s *stampReader) number(text []byte) (sec int64, ok bool) {
 	}
 	integer, fraction, _ := bytes.Cut(text, []byte{'.'})
 	digits := bytes.TrimPrefix(integer, []byte{'-'})
-	if len(digits) == 0 || len(digits) > 18 && (len(digits) != 19 || digits[0] > '8') || len(bytes.Trim(fraction, "0")) > 0 {
+	if len(digits) == 0 || len(digits) > 18 && (len(digits) != 19 || digits[0] > '8') || len(bytes.Trim(fraction, "0")) > 0 && !s.parts {
 		return 0, false
 	}
 	var v int64
@@ -134,7 +163,7 @@ func (s *stampReader) number(text []byte) (sec int64, ok bool) {
 	if s.unit == 0 || s.anyUnit {
 		s.unit = unitOf(v)
 	}
-	if v%s.unit != 0 {
+	if v%s.unit != 0 && !s.parts {
 		return 0, false
 	}
 	v /= s.unit

@@ -1,14 +1,11 @@
 package market
 
 import (
-	"archive/zip"
 	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"path"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -118,41 +115,4 @@ func (u *utf16Reader) next() error {
 	}
 	u.text = utf8.AppendRune(u.text, c)
 	return nil
-}
-
-const zipMagic = "PK\x03\x04"
-
-// unzipped opens the one price file of an archive. HistData puts a report of gaps
-// beside it, whose name ends in .txt.
-func unzipped(r io.ReaderAt, size int64) (io.ReadCloser, string, error) {
-	z, err := zip.NewReader(r, size)
-	if err != nil {
-		return nil, "", fmt.Errorf("zip: %w: copy or download the file again", err)
-	}
-	var tables, texts []*zip.File
-	for _, f := range z.File {
-		base := path.Base(f.Name)
-		switch ext := strings.ToLower(path.Ext(base)); {
-		case f.FileInfo().IsDir() || strings.HasPrefix(f.Name, "__MACOSX/") || strings.HasPrefix(base, "."):
-		case ext == ".csv" || ext == ".tsv":
-			tables = append(tables, f)
-		case ext == ".txt" || ext == "":
-			texts = append(texts, f)
-		}
-	}
-	if len(tables) == 0 {
-		tables = texts
-	}
-	if len(tables) == 0 {
-		return nil, "", errors.New("zip: there is no CSV or text file in the archive")
-	}
-	if len(tables) > 1 {
-		return nil, "", fmt.Errorf("zip: the archive holds %d price files (%s, %s …): unpack it, and import the folder", len(tables),
-			tables[0].Name, tables[1].Name)
-	}
-	f, err := tables[0].Open()
-	if err != nil {
-		return nil, "", fmt.Errorf("zip: %s: %w", tables[0].Name, err)
-	}
-	return f, path.Base(tables[0].Name), nil
 }

@@ -10,10 +10,17 @@ import (
 var namePatterns = []*regexp.Regexp{
 	// HistData: DAT_ASCII_EURUSD_M1_2020, HISTDATA_COM_MT_EURUSD_M1202001
 	regexp.MustCompile(`(?i)^(?:DAT|HISTDATA_COM)_(?:ASCII|MT|NT|XLSX)_(?P<symbol>[A-Z0-9]+)_(?P<tf>M1)_?[0-9]*$`),
+	// ticks of HistData, Dukascopy and Binance: DAT_ASCII_EURUSD_T, EURUSD_Ticks, eurusd-tick, BTCUSDT-aggTrades
+	regexp.MustCompile(`(?i)^(?:DAT|HISTDATA_COM)_(?:ASCII|NT)_(?P<symbol>[A-Z0-9]+)_T_?(?:LAST|BID|ASK)?_?[0-9]*$`),
+	regexp.MustCompile(`(?i)^(?P<symbol>[A-Z0-9.]+)[_-](?:ticks?|trades|aggTrades)(?:_[0-9.-]+)?$`),
 	// Dukascopy: EURUSD_Candlestick_1_Hour_BID_01.01.2020-31.01.2020
 	regexp.MustCompile(`^(?P<symbol>[A-Za-z0-9.-]+)_Candlestick_(?P<n>[0-9]+)_(?P<unit>[A-Za-z]+)_(?:BID|ASK)`),
+	// dukascopy-node: eurusd-m1-bid-2020-01-01-2020-02-01
+	regexp.MustCompile(`^(?P<symbol>[a-z0-9]+)-(?P<tf>[a-z0-9]+)-(?:bid|ask)$`),
 	// TradingView: FX_EURUSD, 60
 	regexp.MustCompile(`^[A-Z0-9]+_(?P<symbol>[A-Z0-9.!]+), (?P<tf>[0-9]*[A-Z]?)(?: .*)?$`),
+	// Alpha Vantage: daily_AAPL, daily_adjusted_AAPL, intraday_5min_AAPL
+	regexp.MustCompile(`^(?:intraday_)?(?P<tf>daily|weekly|monthly|[0-9]+min)(?:_adjusted)?_(?P<symbol>[A-Z0-9.]+)$`),
 	// Investing.com: EUR_USD Historical Data
 	regexp.MustCompile(`^(?P<symbol>[A-Z0-9_]+) Historical Data$`),
 	// NinjaTrader: EURUSD.Last
@@ -31,7 +38,7 @@ var namePatterns = []*regexp.Regexp{
 }
 
 var (
-	nameDates  = regexp.MustCompile(`([_-][0-9]{6,14}){1,2}$|-[0-9]{4}-[0-9]{2}(-[0-9]{2})?$`)
+	nameDates  = regexp.MustCompile(`([_-][0-9]{6,14}){1,2}$|(-[0-9]{4}-[0-9]{2}(-[0-9]{2})?){1,2}$`)
 	nameSuffix = regexp.MustCompile(`(?i)(\.(csv|txt|tsv|parquet|pq))?(\.(gz|zst|zip))?$`)
 )
 

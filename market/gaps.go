@@ -1,6 +1,10 @@
 package market
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // session is when a market trades, learnt from its bars: for each place in the
 // week, whether a bar is usual there. A market closes on weekends, some close
@@ -97,4 +101,22 @@ func (r *DataReport) findGaps(b *Bars, line []int32) {
 func months(a, b int64) int {
 	x, y := time.Unix(a, 0).UTC(), time.Unix(b, 0).UTC()
 	return 12*(y.Year()-x.Year()) + int(y.Month()) - int(x.Month())
+}
+
+// GapsOf puts the gaps of a series in place of those of the report: of all files where several
+// make one series. Of nil there are no gaps.
+func (r *DataReport) GapsOf(b *Bars) {
+	r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Rule == Missing })
+	r.Counts = maps.Clone(r.Counts)
+	delete(r.Counts, Missing)
+	r.Holes, r.Closed = nil, 0
+	if b == nil {
+		return
+	}
+	line := make([]int32, b.Len())
+	for i := range line {
+		line[i] = int32(i + 1)
+	}
+	r.findGaps(b, line)
+	r.order()
 }

@@ -25,16 +25,19 @@ type ImportOptions struct {
 	Adjusted  bool           // prices are scaled to the column of adjusted closes
 	Divide    float64        // prices are points, and this is how many make a unit: they are rounded, then divided; 0 means they are prices
 	Mode      Mode           // what to do with a file that has something wrong in it
-	Inside    string         // the name of the file in an archive; "" means Source
+	Inside    string         // the file of an archive that is read; "" means all of them
 	MaxRows   int            // refuse longer files; 0 means 20 million
 	MaxBytes  int64          // refuse files whose rows need more memory; 0 means 512 MiB, some 10 million rows
 }
+
+// maxImport is how many bytes the rows of one import may need.
+const maxImport = 512 << 20
 
 func (o ImportOptions) withDefaults() (ImportOptions, error) {
 	o.Source = cmp.Or(o.Source, "input")
 	o.Zone = cmp.Or(o.Zone, time.UTC)
 	o.MaxRows = cmp.Or(o.MaxRows, 20_000_000)
-	o.MaxBytes = cmp.Or(o.MaxBytes, 512<<20)
+	o.MaxBytes = cmp.Or(o.MaxBytes, maxImport)
 	switch {
 	case o.MaxRows < 0 || o.MaxRows > math.MaxInt32:
 		return o, fmt.Errorf("a limit of %d rows is not between 1 and %d", o.MaxRows, math.MaxInt32)
@@ -231,14 +234,12 @@ func ReadOpen(ctx context.Context, file *os.File, opt ImportOptions) (*Bars, Dat
 	if _, err := f.ReadAt(head, 0); err == nil && bytes.Equal(head, []byte(parquetMagic)) {
 		return ReadParquet(f, size, opt)
 	}
-	if bytes.Equal(head, []byte(zipMagic)) {
-		text, name, err := unzipped(f, size)
+	if isZip(f) {
+		a, err := openArchive(f, size)
 		if err != nil {
 			return nil, DataReport{Source: opt.Source}, fmt.Errorf("%s: %w", opt.Source, err)
 		}
-		defer text.Close()
-		opt.Inside = name
-		return ReadCSV(text, opt)
+		return a.read(ctx, opt)
 	}
 	return ReadCSV(f, opt)
 }

@@ -12,32 +12,41 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // parquetMagic begins and ends every Parquet file.
 const parquetMagic = "PAR1"
 
 // ReadParquet reads bars from a Parquet file, column by column. Columns are
-// found by the names that ReadCSV knows; prices are of any number type, times
-// are timestamps, dates, or whole numbers that count seconds or the
-// thousandths, millionths or billionths their size suggests. The error is an
-// InvalidError where rows are wrong and opt.Mode is Refuse.
+// found by the names that ReadCSV knows; prices are numbers of any type, decimals
+// included. Times are timestamps, dates, texts with the year first, or whole
+// numbers that count seconds or the thousandths, millionths or billionths their
+// size suggests. The error is an InvalidError where rows are wrong and opt.Mode is Refuse.
 func ReadParquet(r io.ReaderAt, size int64, opt ImportOptions) (*Bars, DataReport, error) {
+	given := opt.Zone
 	opt, err := opt.withDefaults()
 	rep := DataReport{Source: opt.Source}
 	if err == nil {
-		p := parquetReader{opt: opt, rep: &rep}
+		p := parquetReader{opt: opt, given: given, rep: &rep}
 		if err = p.read(r, size); err == nil {
-			return p.rows.settle(opt, rep)
+			return p.rows.settle(p.opt, rep)
 		}
 	}
 	return nil, rep, fmt.Errorf("%s: %w", rep.Source, err)
 }
 
 type parquetReader struct {
-	opt  ImportOptions
-	rep  *DataReport
-	rows rows
+	opt     ImportOptions
+	given   *time.Location // zone that the user gave, or nil
+	rep     *DataReport
+	rows    rows
+	columns map[role]*parquet.Column
+	kind    kind
+	times   timeColumn
+	symbol  string // of the rows so far
+	ask     []float64
 }
 
 func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
@@ -55,8 +64,7 @@ func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
 	if err != nil {
 		return fmt.Errorf("the Parquet file is damaged: %w", err)
 	}
-	columns, err := parquetColumns(f)
-	if err != nil {
+	if err := p.find(f); err != nil {
 		return err
 	}
 	if n := f.NumRows(); n < 0 || n > int64(p.opt.MaxRows) {
@@ -66,24 +74,21 @@ func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
 		return fmt.Errorf("its %d rows need more than %d MiB of memory, which is the limit for one import; split the file and import its parts",
 			f.NumRows(), p.opt.MaxBytes>>20)
 	}
-	if columns[spreadRole] != nil {
-		p.rows.Spread = []float64{}
-	}
 	p.rows.grow(int(min(f.NumRows(), size))) // no more than the file could hold, whatever it says
 	for i, group := range f.RowGroups() {
-		if err := p.group(g, &f.Metadata().RowGroups[i], group, columns); err != nil {
+		if err := p.group(g, &f.Metadata().RowGroups[i], group); err != nil {
 			return fmt.Errorf("row group %d: %w", i, err)
 		}
 	}
-	p.spreads(columns)
-	p.place(columns[timeRole])
+	p.spreads()
+	p.place()
 	return nil
 }
 
 // spreads turns spreads in points into prices: whole numbers beside a tick volume, as
 // MetaTrader's Python library writes them.
-func (p *parquetReader) spreads(columns map[role]*parquet.Column) {
-	of, volume := columns[spreadRole], columns[volumeRole]
+func (p *parquetReader) spreads() {
+	of, volume := p.columns[spreadRole], p.columns[volumeRole]
 	if of == nil || volume == nil || of.Type().Kind() > parquet.Int64 || !strings.HasPrefix(heading(volume.Name()), "tickvol") {
 		return
 	}
@@ -99,71 +104,14 @@ func (p *parquetReader) spreads(columns map[role]*parquet.Column) {
 	}
 }
 
-func parquetColumns(f *parquet.File) (map[role]*parquet.Column, error) {
-	var names []string
-	var leaves []*parquet.Column
-	for _, c := range f.Root().Columns() {
-		if c.Leaf() && !c.Repeated() {
-			names, leaves = append(names, c.Name()), append(leaves, c)
-		}
-	}
-	if len(names) == 0 {
-		return nil, errors.New("the file has no columns")
-	}
-	roles, err := rolesOf(names)
-	if err != nil {
-		return nil, err
-	}
-	columns := map[role]*parquet.Column{}
-	for i, r := range roles {
-		if r == ignored || r > spreadRole {
-			continue
-		}
-		if r == clockRole {
-			return nil, errors.New("date and time stand in two columns, which only text files may do; join them")
-		}
-		if !usable(leaves[i].Type(), r) {
-			return nil, fmt.Errorf("column %q is of type %s, which is not one for %s; write times as timestamps and prices as doubles", names[i],
-				leaves[i].Type(), roleNames[r])
-		}
-		columns[r] = leaves[i]
-	}
-	return columns, nil
-}
-
-// usable tells whether a column of a type can hold a role: whole numbers any,
-// fractions all but a time. Whole numbers that stand for something else, such as
-// decimals, would be misread.
-func usable(t parquet.Type, r role) bool {
-	var meaning any
-	if l := t.LogicalType(); l != nil {
-		meaning = l.Value
-	}
-	switch t.Kind() {
-	case parquet.Double, parquet.Float:
-		return r != timeRole
-	case parquet.Int32, parquet.Int64:
-		switch meaning.(type) {
-		case nil, *format.IntType:
-			return true
-		case *format.TimestampType, *format.DateType:
-			return r == timeRole
-		}
-	}
-	return false
-}
-
-// noTime stands for a time that is missing.
-const noTime = math.MinInt64
-
-func (p *parquetReader) group(g guard, meta *format.RowGroup, group parquet.RowGroup, columns map[role]*parquet.Column) error {
+func (p *parquetReader) group(g guard, meta *format.RowGroup, group parquet.RowGroup) error {
 	chunks := group.ColumnChunks()
 	into := [...]*[]float64{
-		openRole: &p.rows.Open, highRole: &p.rows.High, lowRole: &p.rows.Low,
-		closeRole: &p.rows.Close, volumeRole: &p.rows.Volume, spreadRole: &p.rows.Spread,
+		openRole: &p.rows.Open, highRole: &p.rows.High, lowRole: &p.rows.Low, closeRole: &p.rows.Close,
+		volumeRole: &p.rows.Volume, spreadRole: &p.rows.Spread, bidRole: &p.rows.Close, askRole: &p.ask,
 	}
-	for r := timeRole; r <= spreadRole; r++ {
-		column, ok := columns[r]
+	for r := timeRole; r <= symbolRole; r++ {
+		column, ok := p.columns[r]
 		if !ok {
 			continue
 		}
@@ -171,25 +119,41 @@ func (p *parquetReader) group(g guard, meta *format.RowGroup, group parquet.RowG
 		if i >= len(chunks) || i >= len(meta.Columns) {
 			return fmt.Errorf("column %q is missing", column.Name())
 		}
-		err := g.column(&meta.Columns[i].MetaData)
+		err := g.column(&meta.Columns[i].MetaData, bytesOf(column.Type()))
 		switch {
 		case err != nil:
+		case r == symbolRole:
+			err = p.oneSymbol(chunks[i])
 		case r == timeRole:
-			p.rows.Time, err = appendChunk(p.rows.Time, chunks[i], p.opt.MaxRows, noTime)
-		default:
-			*into[r], err = appendChunk(*into[r], chunks[i], p.opt.MaxRows, math.NaN())
+			p.rows.Time, err = appendChunk(p.rows.Time, chunks[i], p.opt.MaxRows, noTime, p.times.value)
+		case int(r) < len(into):
+			*into[r], err = appendChunk(*into[r], chunks[i], p.opt.MaxRows, math.NaN(), decimal(column.Type())) //nolint:gosec // r is in it
 		}
 		if err != nil {
 			return fmt.Errorf("column %q: %w", column.Name(), err)
 		}
 	}
-	if columns[volumeRole] == nil {
-		p.rows.Volume = append(p.rows.Volume, slices.Repeat([]float64{math.NaN()}, len(p.rows.Time)-len(p.rows.Volume))...)
+	return p.level()
+}
+
+// level fills the columns that the file does not have, and tells whether all have one length.
+func (p *parquetReader) level() error {
+	n := len(p.rows.Time)
+	if p.columns[volumeRole] == nil {
+		p.rows.Volume = append(p.rows.Volume, slices.Repeat([]float64{math.NaN()}, max(0, n-len(p.rows.Volume)))...)
+	}
+	if p.columns[askRole] != nil {
+		if len(p.ask) != len(p.rows.Close) {
+			return fmt.Errorf("the Parquet file is damaged: %d bids and %d asks", len(p.rows.Close), len(p.ask))
+		}
+		p.rows.Spread = p.ask // until they are placed
+	}
+	if p.kind != barRows {
+		p.rows.Open, p.rows.High, p.rows.Low = p.rows.Close, p.rows.Close, p.rows.Close
 	}
 	for r, column := range p.rows.columns() {
-		if len(*column) != len(p.rows.Time) {
-			return fmt.Errorf("the Parquet file is damaged: %d times and %d values of %s", len(p.rows.Time), len(*column),
-				roleNames[openRole+role(r)])
+		if len(*column) != n {
+			return fmt.Errorf("the Parquet file is damaged: %d times and %d values of %s", n, len(*column), roleNames[openRole+role(r)])
 		}
 	}
 	return nil
@@ -197,7 +161,7 @@ func (p *parquetReader) group(g guard, meta *format.RowGroup, group parquet.RowG
 
 // appendChunk appends the values of a column chunk, missing for those that are
 // null, until there are more than limit.
-func appendChunk[T int64 | float64](dst []T, chunk parquet.ColumnChunk, limit int, missing T) ([]T, error) {
+func appendChunk[T int64 | float64](dst []T, chunk parquet.ColumnChunk, limit int, missing T, value func(parquet.Value) T) ([]T, error) {
 	pages := chunk.Pages()
 	defer pages.Close()
 	for {
@@ -208,7 +172,7 @@ func appendChunk[T int64 | float64](dst []T, chunk parquet.ColumnChunk, limit in
 		if err != nil {
 			return dst, err
 		}
-		dst, err = appendPage(dst, page, missing)
+		dst, err = appendPage(dst, page, missing, value)
 		parquet.Release(page)
 		if err != nil {
 			return dst, err
@@ -219,9 +183,10 @@ func appendChunk[T int64 | float64](dst []T, chunk parquet.ColumnChunk, limit in
 	}
 }
 
-// appendPage appends the values of a page: as a slice where it is one in memory, else one by one.
-func appendPage[T int64 | float64](dst []T, page parquet.Page, missing T) ([]T, error) {
-	if page.Dictionary() == nil && page.NumNulls() == 0 {
+// appendPage appends the values of a page: as a slice where it is one in memory and value is
+// nil, else one by one.
+func appendPage[T int64 | float64](dst []T, page parquet.Page, missing T, value func(parquet.Value) T) ([]T, error) {
+	if value == nil && page.Dictionary() == nil && page.NumNulls() == 0 {
 		values := page.Data()
 		switch page.Type().Kind() {
 		case parquet.Double:
@@ -239,7 +204,11 @@ func appendPage[T int64 | float64](dst []T, page parquet.Page, missing T) ([]T, 
 	for {
 		n, err := values.ReadValues(buf[:])
 		for _, v := range buf[:n] {
-			dst = append(dst, one(v, missing))
+			if value != nil && !v.IsNull() {
+				dst = append(dst, value(v))
+			} else {
+				dst = append(dst, one(v, missing))
+			}
 		}
 		if errors.Is(err, io.EOF) {
 			return dst, nil
@@ -275,67 +244,71 @@ func one[T int64 | float64](v parquet.Value, missing T) T {
 	return missing // null
 }
 
-// timeUnit is the unit of the times of a column: ticks per second, or, as a
-// negative number, seconds per tick; 0 where the column does not say. A
-// local time is one of no zone.
-func timeUnit(column *parquet.Column) (unit int64, local bool) {
-	logical := column.Type().LogicalType()
-	if logical == nil {
-		return 0, true
-	}
-	switch t := logical.Value.(type) {
-	case *format.TimestampType:
-		return int64(time.Second / t.Unit.Value.Duration()), !t.IsAdjustedToUTC
-	case *format.DateType:
-		return -day, true
-	}
-	return 0, true
-}
-
 // place turns the times of the column into instants and drops rows without a valid time.
-func (p *parquetReader) place(column *parquet.Column) {
-	unit, local := timeUnit(column)
+func (p *parquetReader) place() {
 	p.rep.Rows = len(p.rows.Time)
-	local = local && p.opt.Zone != time.UTC
+	unit, local := p.times.unit, p.times.local && p.opt.Zone != time.UTC
 	in, w := p.rows, 0
 	in.line = make([]int32, in.Len())
-	var placed rows // of local times
+	placed := rows{} // of local times, or of ticks
+	if in.Spread != nil {
+		placed.Spread = []float64{}
+	}
 	out := placer{clock: localClock{zone: p.opt.Zone}, rows: &placed, rep: p.rep}
+	if p.kind != barRows {
+		out.ticks = newTicks(p.kind, p.opt.Timeframe, &placed, p.rep)
+	}
+	var q quote
 	for i, t := range in.Time {
 		line := i + 1
-		if unit == 0 && t != noTime {
+		if unit == 0 && t > badTime {
 			unit = unitOf(max(t, -t))
 		}
 		sec := t
 		if unit < 0 {
 			sec = t * -unit
-		} else if t != noTime {
+		} else if t > badTime {
 			sec = t / unit
 		}
 		switch {
-		case t == noTime:
-			p.rep.add(line, Unreadable, "the time is missing")
-		case unit > 0 && t%unit != 0:
+		case t <= badTime:
+			p.rep.add(line, Unreadable, "%s", p.times.problem(t))
+		case unit > 0 && t%unit != 0 && out.ticks == nil:
 			p.rep.add(line, Unreadable, "time %d is no whole second", t)
 		case !plausible(sec):
 			p.rep.add(line, Unreadable, "time %d lies outside the years %d to %d", t, firstYear, lastYear)
 		default:
 			in.Time[i], in.line[i] = sec, int32(line)
-			if local {
-				out.add(line, in.At(i), true)
-			} else {
+			if !local && out.ticks == nil {
+				if p.ask != nil {
+					in.Spread[i] = withoutNoise(in.Spread[i]-in.Close[i], in.Close[i])
+				}
 				in.put(w, i)
 				w++
+				continue
+			}
+			b, told := in.At(i), true
+			switch {
+			case p.kind == quoteRows:
+				b.Close, b.Spread, told = q.next(b.Close, b.Spread)
+			case p.ask != nil:
+				b.Spread = withoutNoise(b.Spread-b.Close, b.Close)
+			}
+			if told {
+				out.add(line, b, local)
 			}
 			continue
 		}
 		p.rep.Dropped++
 	}
-	in.cut(w)
-	p.rows = in
-	if local {
-		out.flush(0, false)
-		placed.join()
+	if local || out.ticks != nil {
+		out.end()
 		p.rows = placed
+	} else {
+		in.cut(w)
+		p.rows = in
+	}
+	if q.skipped > 0 {
+		p.rep.Recognised.note("left out " + text.Counted(q.skipped, "row") + " before a bid and an ask were told")
 	}
 }

@@ -61,7 +61,8 @@ func (g guard) footer() error {
 	return nil
 }
 
-func (g guard) column(meta *format.ColumnMetaData) error {
+// column examines the pages of a column whose values have at most width bytes each, and some room beside them.
+func (g guard) column(meta *format.ColumnMetaData, width int64) error {
 	at := meta.DataPageOffset
 	if d := meta.DictionaryPageOffset; d > 0 && d < at {
 		at = d
@@ -79,7 +80,7 @@ func (g guard) column(meta *format.ColumnMetaData) error {
 			return err
 		}
 		at += n
-		if err := g.page(h, meta.Codec, at, end); err != nil {
+		if err := g.page(h, meta.Codec, at, end, width); err != nil {
 			return err
 		}
 		at += int64(h.CompressedPageSize)
@@ -105,7 +106,7 @@ func (g guard) pageHeader(at, end int64) (h format.PageHeader, n int64, err erro
 	return h, 0, errDamaged
 }
 
-func (g guard) page(h format.PageHeader, codec format.CompressionCodec, at, end int64) error {
+func (g guard) page(h format.PageHeader, codec format.CompressionCodec, at, end, width int64) error {
 	packed, unpacked := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 	values, levels := int64(0), int64(0)
 	switch {
@@ -126,7 +127,7 @@ func (g guard) page(h format.PageHeader, codec format.CompressionCodec, at, end 
 		return fmt.Errorf("%w: a page lies outside its column", errDamaged)
 	case values < 0 || values > int64(g.maxRows):
 		return fmt.Errorf("there are more than %d rows", g.maxRows)
-	case unpacked < 0 || unpacked > 16*values+pageOverhead:
+	case unpacked < 0 || unpacked > width*values+pageOverhead:
 		return fmt.Errorf("%w: a page of %d values declares %d bytes", errDamaged, values, unpacked)
 	}
 	return g.unpacks(codec, io.NewSectionReader(g.r, at+levels, packed-levels), unpacked-levels)

@@ -127,9 +127,13 @@ func TestReadParquet_NamesWhatItRefuses(t *testing.T) {
 		Time                   string
 		Open, High, Low, Close float64
 	}
-	type decimals struct {
+	type symbols struct {
+		Ticker                       string `parquet:"ticker,dict"`
+		Time, Open, High, Low, Close int64
+	}
+	type words struct {
 		Time, Open, High, Low int64
-		Close                 int64 `parquet:"Close,decimal(2:12)"`
+		Close                 string
 	}
 	type fractions struct{ Time, Open, High, Low, Close float64 }
 	type missing struct{ Time, Open, High, Low int64 }
@@ -152,8 +156,16 @@ func TestReadParquet_NamesWhatItRefuses(t *testing.T) {
 			"half a second", "f:2: unreadable: time 1577923201500 is no whole second",
 			asParquet(t, []parquetRow{{1577923200000, 1, 1, 1, 1, 1}, {1577923201500, 1, 1, 1, 1, 1}}),
 		},
-		{"text", `f: column "Time" is of type STRING, which is not one for time`, asParquet(t, []texts{{"2020", 1, 1, 1, 1}})},
-		{"decimals", `column "Close" is of type DECIMAL(12,2), which is not one for close`, asParquet(t, []decimals{{1, 1, 1, 1, 100}})},
+		{"a text that is no time", `f:1: unreadable: time "never" is not in a known form`, asParquet(t, []texts{{"never", 1, 1, 1, 1}})},
+		{
+			"a text whose date may be two", `f:1: unreadable: time "03/04/2020" may have the day or the month first: write it with the year first`,
+			asParquet(t, []texts{{"03/04/2020", 1, 1, 1, 1}}),
+		},
+		{
+			"several symbols", "row group 0: column \"ticker\": the file has rows of A and of B: write a file for each symbol",
+			asParquet(t, []symbols{{"A", 1, 1, 1, 1, 1}, {"B", 2, 1, 1, 1, 1}}),
+		},
+		{"a text for a price", `column "Close" is of type STRING, which is not one for close`, asParquet(t, []words{{1, 1, 1, 1, "1.1"}})},
 		{"fractions for times", `column "Time" is of type DOUBLE, which is not one for time`, asParquet(t, []fractions{{1, 1, 1, 1, 1}})},
 		{"no close", "has no column for close", asParquet(t, []missing{{1, 1, 1, 1}})},
 		{"no rows", "f: there are no rows below the header", asParquet(t, []parquetRow{})},
@@ -179,8 +191,32 @@ func TestReadParquet_NamesWhatItRefuses(t *testing.T) {
 // several ways. Whatever comes of it, it is an error or a series, and no
 // allocation beyond the limits.
 func TestReadParquet_SurvivesDamageAnywhere(t *testing.T) {
-	complete := asParquet(t, parquetRows(Synth(SynthConfig{Bars: 40}), 1e3), parquet.Compression(&parquet.Snappy))
+	type texts struct {
+		Ticker string   `parquet:"ticker,dict"`
+		Time   string   `parquet:"time,dict"`
+		Open   [16]byte `parquet:"open,decimal(5:38)"`
+		High   int32    `parquet:"high,decimal(5:9)"`
+		Low    float64  `parquet:"low,dict"`
+		Close  *float64 `parquet:"close,optional"`
+	}
+	price := 1.0
+	rows := make([]texts, 10)
+	for i := range rows {
+		rows[i] = texts{"A", fmt.Sprintf("2020-01-02 0%d:00", i), bytes16(100_000), 100_000, 1, &price}
+	}
+	numbers := asParquet(t, parquetRows(Synth(SynthConfig{Bars: 40}), 1e3), parquet.Compression(&parquet.Snappy))
 	refused := 0
+	for _, complete := range [][]byte{numbers, asParquet(t, rows)} {
+		refused += damaged(t, complete)
+	}
+	if refused == 0 {
+		t.Error("nothing was refused")
+	}
+}
+
+// damaged changes each byte of a file, and gives how many of the results are refused.
+func damaged(t *testing.T, complete []byte) (refused int) {
+	t.Helper()
 	for i := range complete {
 		for _, flip := range []byte{0x01, 0x80, 0x7f, 0xff} {
 			bad := append([]byte{}, complete...)
@@ -197,9 +233,7 @@ func TestReadParquet_SurvivesDamageAnywhere(t *testing.T) {
 			}
 		}
 	}
-	if refused == 0 {
-		t.Error("nothing was refused")
-	}
+	return refused
 }
 
 func TestReadFile_TellsFormatsApart(t *testing.T) {

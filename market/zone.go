@@ -139,6 +139,7 @@ type placer struct {
 	clock localClock
 	held  repeated
 	rows  *rows
+	ticks *ticks // that makes bars of the rows, where they are ticks
 	rep   *DataReport
 }
 
@@ -175,8 +176,26 @@ func (p *placer) add(line int, b Bar, local bool) {
 // put adds a row whose time is an instant, behind those that were held back.
 func (p *placer) put(line int, b Bar) {
 	p.flush(b.Time, true)
-	p.rows.add(line, b)
+	p.row(line, b)
 	p.held.before, p.held.any = b.Time, true
+}
+
+// row adds a row to the table, or to the bar that it is a tick of.
+func (p *placer) row(line int, b Bar) {
+	if p.ticks != nil {
+		p.ticks.add(line, b)
+	} else {
+		p.rows.add(line, b)
+	}
+}
+
+// end adds what is held back when there are no more rows.
+func (p *placer) end() {
+	p.flush(0, false)
+	if p.ticks != nil {
+		p.ticks.flush()
+	}
+	p.rows.join()
 }
 
 // flush adds the rows of a repeated hour that is over, or says that nothing
@@ -194,7 +213,7 @@ func (p *placer) flush(next int64, hasNext bool) {
 			p.rep.Dropped++
 			continue
 		}
-		p.rows.add(t.line, t.bar)
+		p.row(t.line, t.bar)
 		p.held.before, p.held.any = t.bar.Time, true
 	}
 	p.held.rows = p.held.rows[:0]

@@ -16,6 +16,7 @@ import (
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 )
 
 func (p *Pages) routeData() {
@@ -25,6 +26,7 @@ func (p *Pages) routeData() {
 	p.mux.HandleFunc("POST /data/import", p.act(p.startImport))
 	p.mux.HandleFunc("GET /data/{symbol}/{timeframe}", p.view("Series", "series", p.readSeries))
 	p.mux.HandleFunc("POST /data/{symbol}/{timeframe}/market", p.act(p.decideMarket))
+	p.mux.HandleFunc("POST /data/{symbol}/{timeframe}/accept", p.act(p.acceptFindings))
 	p.mux.HandleFunc("POST /data/{symbol}/{timeframe}/delete", p.act(func(ctx context.Context, r *http.Request) (string, error) {
 		_, err := client.Call(ctx, p.lab, api.DeleteSeries, seriesIn(r))
 		return "/data", err
@@ -55,7 +57,7 @@ type catalogue struct {
 // seriesRow is a series of the catalogue.
 type seriesRow struct {
 	Symbol, Timeframe, Path, First, Last, Bars, Size, Origin, Source, Market, Holdout, Problem string
-	Trials, Looks                                                                              string
+	Trials, Looks, Refused                                                                     string
 	MadeUp                                                                                     bool
 	// Of the bar that shows its time, in percent.
 	X, Searched, HoldoutX, Sealed string
@@ -107,6 +109,9 @@ func seriesOf(s *jobs.LibrarySeries, from, to time.Time) seriesRow {
 		Symbol: s.Symbol, Timeframe: s.Timeframe, Path: seriesPath(s.Symbol, s.Timeframe), First: dayOf(s.First), Last: dayOf(s.Last),
 		Bars: count(s.Bars), Size: size(s.Size), Origin: originWord(s.Origin), Source: s.Source, Market: s.Market,
 		Holdout: "not set yet", Problem: s.Problem, Trials: count(s.Trials), Looks: count(s.Looks), MadeUp: s.MadeUp != nil && *s.MadeUp,
+	}
+	if open := jobs.Unaccepted(s.Findings, s.Accepted); len(open) > 0 {
+		r.Refused = "no research: " + strings.Join(rulesOf(open), ", ")
 	}
 	if s.Market == "" {
 		r.Market, r.Trials, r.Looks = "undecided", missing, missing
@@ -172,6 +177,27 @@ func (p *Pages) decideMarket(ctx context.Context, r *http.Request) (string, erro
 	return seriesPath(in.Symbol, in.Timeframe), err
 }
 
+// acceptFindings accepts the findings that the page named when it asked.
+func (p *Pages) acceptFindings(ctx context.Context, r *http.Request) (string, error) {
+	in := seriesIn(r)
+	rules := strings.Fields(r.PostFormValue("findings"))
+	_, err := client.Call(ctx, p.lab, api.AcceptFindings, jobs.AcceptRequest{Symbol: in.Symbol, Timeframe: in.Timeframe, Findings: rules})
+	return seriesPath(in.Symbol, in.Timeframe), err
+}
+
+func rulesOf(found []quality.ContentFinding) (rules []string) {
+	for _, f := range found {
+		if !slices.Contains(rules, string(f.Rule)) {
+			rules = append(rules, string(f.Rule))
+		}
+	}
+	return rules
+}
+
+func acceptCommand(symbol, timeframe string, found []quality.ContentFinding) string {
+	return "ktrdr data accept " + symbol + " " + timeframe + " " + strings.Join(rulesOf(found), " ")
+}
+
 // series is the view of one series.
 type series struct {
 	seriesRow
@@ -179,6 +205,7 @@ type series struct {
 	Reason   string
 	Question *marketQuestion
 	Check    checkView
+	Accept   *action       // lets research begin in spite of severe findings
 	Prices   template.HTML // the closes up to the holdout
 	Delete   *action
 	Rename   string // the command; empty: it may not be renamed
@@ -209,6 +236,7 @@ func (p *Pages) readSeries(ctx context.Context, r *http.Request) (any, error) {
 		return nil, err
 	}
 	v.Check = findingsOf(&checked)
+	open := jobs.Unaccepted(checked.Findings, checked.Accepted)
 	if v.Prices, err = p.readPrices(ctx, in); err != nil {
 		return nil, err
 	}
@@ -216,6 +244,13 @@ func (p *Pages) readSeries(ctx context.Context, r *http.Request) (any, error) {
 		if s.MarketQuestion != "" {
 			q := questionOf(s, all, v.Path)
 			v.Question = &q
+		}
+		if len(open) > 0 {
+			v.Accept = &action{
+				Name: "Accept", Path: v.Path + "/accept", Fields: []field{{"findings", strings.Join(rulesOf(open), " ")}}, Command: acceptCommand(s.Symbol, s.Timeframe, open),
+				Ask: fmt.Sprintf("Let research begin on %s %s in spite of %s? Your token and the time are stored.",
+					s.Symbol, s.Timeframe, plural(len(open), "severe finding")),
+			}
 		}
 		v.Rename = "ktrdr data rename " + s.Symbol + " NEW"
 		v.Delete = &action{
@@ -239,11 +274,26 @@ func (v *series) facts(s *jobs.LibrarySeries) {
 	if !s.AddedAt.IsZero() {
 		v.Facts = append(v.Facts, fact{Name: "Added", Value: stamp(s.AddedAt), At: s.AddedAt.UTC().Format(time.RFC3339)})
 	}
+	for _, x := range []struct{ name, value string }{
+		{"Format", s.Record.Format},
+		{"Times in the file", s.Record.Zone},
+		{"Prices in the file", s.Record.Unit},
+		{"Adjustment", s.Record.Adjustment},
+	} {
+		if x.value != "" {
+			say(x.name, x.value)
+		}
+	}
 	say("Hash", s.Hash.String()[:12])
 	say("Market", v.Market)
 	say("Trials on the market", v.Trials)
 	say("Holdout looks", v.Looks)
 	say("Holdout begins", v.Holdout)
+	if len(s.Holdouts) > 1 {
+		for _, h := range s.Holdouts {
+			say("Holdout", h.String())
+		}
+	}
 }
 
 // findingsOf says what a check found. Gaps are told, but are not errors.
@@ -258,8 +308,24 @@ func findingsOf(c *jobs.SeriesCheck) checkView {
 		return v
 	}
 	v.Sentence = fmt.Sprintf("%s bars checked, no error.%s", count(c.Report.Rows), until)
-	v.Lines = reportLines(&c.Report)
+	if open := len(jobs.Unaccepted(c.Findings, c.Accepted)); open > 0 {
+		v.Mark, v.Sentence = "failed", fmt.Sprintf("No research begins on these bars: %s.%s", plural(open, "severe finding"), until)
+	}
+	v.Lines = append(contentLines(c.Findings, c.Accepted), reportLines(&c.Report)...)
 	return v
+}
+
+// contentLines are the findings on the content of a series, with who accepts them.
+func contentLines(found []quality.ContentFinding, accepted []ktrdr.AcceptedFinding) (lines []string) {
+	for _, f := range found {
+		line := f.String() + " → " + f.Do
+		i := slices.IndexFunc(accepted, func(a ktrdr.AcceptedFinding) bool { return a.Finding == string(f.Rule) })
+		if i >= 0 && f.Severity == quality.Severe {
+			line = fmt.Sprintf("%s; accepted by %s, %s", f.String(), accepted[i].By, stamp(accepted[i].At))
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 const gapsShown = 10

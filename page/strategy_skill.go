@@ -141,5 +141,8 @@ func (f *facts) notes() []string {
 	for _, text := range f.result.Warnings {
 		say("%s", plain(text))
 	}
+	for _, s := range f.result.Data {
+		say("Data: %s.", plain(s.String()))
+	}
 	return notes
 }

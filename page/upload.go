@@ -231,10 +231,11 @@ func (d *dryRun) told(got *jobs.LoadResult) {
 	if got.Market != "" {
 		d.Facts = append(d.Facts, fact{Name: "Market", Value: got.Market + ": " + got.Reason})
 	}
-	d.Lines, d.Refused, d.Question = reportLines(&got.Report), got.Refused, got.Question
+	doubts := contentLines(e.Findings, e.Accepted)
+	d.Lines, d.Refused, d.Question = append(doubts, reportLines(&got.Report)...), got.Refused, got.Question
 	switch {
 	case !got.DryRun:
-		d.Mark, d.Headline, d.Lines = "done", fmt.Sprintf("%s bars of %s %s imported.", count(e.Bars), e.Symbol, e.Timeframe), nil
+		d.Mark, d.Headline, d.Lines = "done", fmt.Sprintf("%s bars of %s %s imported.", count(e.Bars), e.Symbol, e.Timeframe), doubts
 	case got.Refused != "":
 		d.Mark, d.Headline = "failed", "An import would be refused. Nothing is stored."
 	default:

@@ -3,6 +3,8 @@ package quality
 import (
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/num"
@@ -21,19 +23,31 @@ const (
 
 // Compare says what is doubtful in bars that come after others under one name:
 // another market, another unit or clock, and bars that were revised. Both are
-// compared where they share times.
-func Compare(old, now *market.Bars) []ContentFinding {
+// compared where they share times. Bars from sealed on, unless it is zero, are
+// those of the holdout: what is said of them is counted and not told.
+func Compare(old, now *market.Bars, sealed time.Time) []ContentFinding {
+	if !sealed.IsZero() {
+		if found := Compare(before(old, sealed), before(now, sealed), time.Time{}); len(found) > 0 {
+			return found
+		}
+	}
 	s := share(old, now, 0)
 	if len(s.at) == 0 {
 		return nil
 	}
-	var n notes
+	n := notes{sealed: sealedFrom(sealed)}
 	first, last := old.Time[s.at[0][0]], old.Time[s.at[len(s.at)-1][0]]
 	if len(s.at) >= sharedBars && s.otherSeries(&n, old, now, first, last) {
 		return n.findings()
 	}
 	s.revisions(&n, old, now)
 	return n.findings()
+}
+
+// before is the bars that open before t.
+func before(b *market.Bars, t time.Time) *market.Bars {
+	n, _ := slices.BinarySearch(b.Time, t.Unix())
+	return b.Slice(0, n)
 }
 
 // shared is the places of the bars of two series that open at one time.

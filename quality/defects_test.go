@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/quality"
@@ -236,7 +237,7 @@ func TestPlantedDefects_AreFound(t *testing.T) {
 	}
 	for _, c := range compared {
 		old := c.in.make(77)
-		got := quality.Compare(old, c.now(old))
+		got := quality.Compare(old, c.now(old), time.Time{})
 		say(c.name, found(got, c.want, c.at), got)
 	}
 	for name, text := range notPrices {

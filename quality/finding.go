@@ -1,6 +1,10 @@
 package quality
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Severity says what a finding means for research.
 type Severity string
@@ -30,6 +34,7 @@ const (
 	SplitMissed    ContentRule = "split-missed"
 	SplitTwice     ContentRule = "split-twice"
 	LevelJump      ContentRule = "level-jump"
+	ClosedHours    ContentRule = "closed-hours"
 	VolumeUnit     ContentRule = "volume-unit"
 	OtherMarket    ContentRule = "other-market"
 	Revised        ContentRule = "revised"
@@ -97,6 +102,10 @@ var Rules = []RuleText{
 		"take them out of the file",
 	},
 	{
+		ClosedHours, "there are bars outside the sessions or on holidays of the venue",
+		"import the file with the --zone in which it was written, or correct the venue in instruments.yaml",
+	},
+	{
 		VolumeUnit, "volumes jump to many times or a small part of what they were",
 		"do not use volume across the jump, or import volumes in one unit",
 	},
@@ -120,6 +129,51 @@ type ContentFinding struct {
 	At       []int64     `json:"at"`    // where it was found: the first places, Unix seconds
 	Text     string      `json:"text"`  // one sentence with figures, of the largest case
 	Do       string      `json:"do"`    // what to do about it
+
+	// Sealed says that its cases lie in the holdout, of which only their number is told.
+	Sealed bool `json:"sealed,omitempty"`
+}
+
+// String is the finding for people, without what to do about it.
+func (f ContentFinding) String() string {
+	said := fmt.Sprintf("%s %s: %s", f.Severity, f.Rule, f.Text)
+	if len(f.At) > 1 {
+		said += fmt.Sprintf(" (the largest of %d)", f.Count)
+	}
+	return said
+}
+
+// Same tells whether another finding, perhaps of later bars, is of the same cases.
+func (f ContentFinding) Same(g ContentFinding) bool {
+	return f.Rule == g.Rule && f.Severity == g.Severity && f.First == g.First && f.Last == g.Last && f.Count == g.Count && f.Sealed == g.Sealed
+}
+
+// Seal hides where and how much of findings that reach into the holdout, which begins
+// at from; a zero time hides nothing.
+func Seal(found []ContentFinding, from time.Time) []ContentFinding {
+	if found == nil || from.IsZero() {
+		return found
+	}
+	n := notes{sealed: from.Unix()}
+	for _, f := range found {
+		if f.Sealed || f.Last < n.sealed {
+			n.all = append(n.all, noted{ContentFinding: f})
+			continue
+		}
+		n.add(f.Rule, f.Severity, f.First, f.Last, 0, "")
+	}
+	return n.findings()
+}
+
+// Join lists findings of several judgements, the worst first.
+func Join(lists ...[]ContentFinding) []ContentFinding {
+	var n notes
+	for _, list := range lists {
+		for _, f := range list {
+			n.all = append(n.all, noted{ContentFinding: f})
+		}
+	}
+	return n.findings()
 }
 
 // Worst is the highest severity among findings; "" where there are none.
@@ -150,7 +204,10 @@ const keptPlaces = 20
 
 // notes collects what a rule finds: one finding of a rule and severity, with
 // the sentence of its largest case.
-type notes struct{ all []noted }
+type notes struct {
+	all    []noted
+	sealed int64 // cases from this time on are counted and not told; 0: all are told
+}
 
 type noted struct {
 	ContentFinding
@@ -159,10 +216,14 @@ type noted struct {
 
 // add notes one case; size says how bad it is beside others of its rule.
 func (n *notes) add(r ContentRule, s Severity, first, last int64, size float64, text string) {
+	sealed := n.sealed != 0 && last >= n.sealed
+	if sealed {
+		first, last, size, text = n.sealed, n.sealed, 0, describe(r).Meaning+"; it is in the holdout, so where and how much is not shown"
+	}
 	for i := range n.all {
-		if f := &n.all[i]; f.Rule == r && f.Severity == s {
+		if f := &n.all[i]; f.Rule == r && f.Severity == s && f.Sealed == sealed {
 			f.Count++
-			if len(f.At) < keptPlaces {
+			if len(f.At) < keptPlaces && !sealed {
 				f.At = append(f.At, first)
 			}
 			f.First, f.Last = min(f.First, first), max(f.Last, last)
@@ -172,13 +233,19 @@ func (n *notes) add(r ContentRule, s Severity, first, last int64, size float64, 
 			return
 		}
 	}
-	n.all = append(n.all, noted{ContentFinding{r, s, first, last, 1, []int64{first}, text, describe(r).Do}, size})
+	f := ContentFinding{Rule: r, Severity: s, First: first, Last: last, Count: 1, At: []int64{first}, Text: text, Do: describe(r).Do}
+	f.Sealed = sealed
+	if sealed {
+		f.At = []int64{}
+	}
+	n.all = append(n.all, noted{f, size})
 }
 
-// count sets how many bars, days or weeks the one finding of a rule is about.
+// count sets how many bars, days or weeks the one finding of a rule is about. Of the
+// holdout no such number is told.
 func (n *notes) count(r ContentRule, s Severity, k int) {
 	for i := range n.all {
-		if f := &n.all[i]; f.Rule == r && f.Severity == s {
+		if f := &n.all[i]; f.Rule == r && f.Severity == s && !f.Sealed {
 			f.Count = k
 		}
 	}

@@ -34,6 +34,9 @@ type Options struct {
 	Class  AssetClass
 	Splits []Split    // that are known: prices may jump there
 	Open   []OpenSpan // times on weekends at which the market is known to trade
+	// Trades says when the venue is open, holidays included. Nil: the bars decide.
+	Trades func(time.Time) bool
+	Sealed time.Time // where the holdout begins: what lies in it is counted and not told; zero: all is told
 }
 
 // Judge says what is doubtful in the content of a series, the worst first. It
@@ -42,7 +45,7 @@ func Judge(b *market.Bars, opt Options) []ContentFinding {
 	if b.Len() < 3 {
 		return nil
 	}
-	j := &judge{bars: b, opt: opt, step: stepOf(b.Timeframe)}
+	j := &judge{bars: b, opt: opt, step: stepOf(b.Timeframe), notes: notes{sealed: sealedFrom(opt.Sealed)}}
 	j.measure()
 	j.cutDays()
 	j.precision()
@@ -50,7 +53,11 @@ func Judge(b *market.Bars, opt Options) []ContentFinding {
 	j.flats()
 	j.repeats()
 	j.clocks()
-	j.weekends()
+	if opt.Trades != nil {
+		j.sessions()
+	} else {
+		j.weekends()
+	}
 	j.volumes()
 	return j.notes.findings()
 }
@@ -64,6 +71,13 @@ type judge struct {
 	days  []dayBars
 	joint map[int]bool // bars at which the number of decimals changes
 	notes notes
+}
+
+func sealedFrom(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
 }
 
 const (

@@ -38,6 +38,25 @@ func TestJudge_DoesNotReportWhatIsKnown(t *testing.T) {
 	}
 }
 
+func TestJudge_FindsBarsAtTimesAtWhichTheVenueIsClosed(t *testing.T) {
+	b := share.make(3)
+	for limit, want := range map[int]quality.Severity{0: "", 20: quality.Warning, 600: quality.Severe} {
+		closed := map[int64]bool{}
+		for _, at := range b.Time[:limit] {
+			closed[at] = true
+		}
+		var got quality.Severity
+		for _, f := range quality.Judge(b, quality.Options{Trades: func(t time.Time) bool { return !closed[t.Unix()] }}) {
+			if f.Rule == quality.ClosedHours {
+				got = f.Severity
+			}
+		}
+		if got != want {
+			t.Errorf("%d bars of %d at closed hours: %q, want %q", limit, b.Len(), got, want)
+		}
+	}
+}
+
 func TestJudge_TakesVolumesThatAreMissing(t *testing.T) {
 	b := daily.make(4)
 	for i := range b.Volume {
@@ -57,7 +76,7 @@ func TestJudge_TakesSeriesOfAnyLength(t *testing.T) {
 			if got := quality.Worst(quality.Judge(long.Slice(0, n), quality.Options{})); got == quality.Severe {
 				t.Errorf("%s, %d bars: a severe finding", w.tf, n)
 			}
-			quality.Compare(long.Slice(0, n), long.Slice(n/2, n))
+			quality.Compare(long.Slice(0, n), long.Slice(n/2, n), time.Time{})
 		}
 	}
 }
@@ -75,7 +94,7 @@ func TestRules_AreDescribed(t *testing.T) {
 
 func TestCompare_SaysNothingOfBarsThatAreTheSame(t *testing.T) {
 	old := fx.make(5)
-	if got := quality.Compare(old.Slice(0, 5000), old); len(got) > 0 {
+	if got := quality.Compare(old.Slice(0, 5000), old, time.Time{}); len(got) > 0 {
 		t.Errorf("got %v, want nothing", got)
 	}
 }

@@ -93,17 +93,12 @@ func CostsOfTable(t instrument.Table, symbols []string) []SymbolCosts {
 }
 
 // costs resolves the costs of a request. A change of the file needs no restart.
-func (d *Desk) costs(ctx context.Context, t Request, about subject) ([]SymbolCosts, []string, error) {
-	from := costSources{settings: d.cfg.Costs}
+func (d *Desk) costs(ctx context.Context, t Request, about subject, file instrument.File) ([]SymbolCosts, []string, error) {
+	from := costSources{settings: d.cfg.Costs, file: file}
 	var err error
 	if t.Costs != "" {
 		if from.run, err = instrument.ParseTable(t.Costs); err != nil {
 			return nil, nil, wrong("costs: %w", err)
-		}
-	}
-	if d.cfg.Instruments != nil {
-		if from.file, err = d.cfg.Instruments(ctx); err != nil {
-			return nil, nil, wrong("correct %s in the data folder of the backend: %w", instrument.FileName, err)
 		}
 	}
 	warnings, err := d.unusedCosts(ctx, from.run, about.symbols)
@@ -127,6 +122,18 @@ func (d *Desk) costs(ctx context.Context, t Request, about subject) ([]SymbolCos
 		}
 	}
 	return all, warnings, nil
+}
+
+// instruments reads the file of instruments, once for each request.
+func (d *Desk) instruments(ctx context.Context) (instrument.File, error) {
+	if d.cfg.Instruments == nil {
+		return nil, nil
+	}
+	file, err := d.cfg.Instruments(ctx)
+	if err != nil {
+		return nil, wrong("correct %s in the data folder of the backend: %w", instrument.FileName, err)
+	}
+	return file, nil
 }
 
 // unusedCosts says which symbols the costs of a request name for nothing. One

@@ -46,6 +46,9 @@ type Markets interface {
 	// FixHoldout sets where the holdout of a market begins unless that is set,
 	// and returns what is set.
 	FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error)
+	// RenewHoldouts replaces holdouts by later ones, all or none; CodeConflict when
+	// another request or look was faster.
+	RenewHoldouts(ctx context.Context, renew []ktrdr.NewHoldout) error
 }
 
 // DeskConfig is what a desk is made of.
@@ -130,6 +133,9 @@ type Request struct {
 	Timeframes    []string  `json:"timeframes,omitempty"` // decisions are made at the shortest; designs may also read the others
 	// cost floors of this run in basis points: SYMBOL=COMMISSION/SLIPPAGE/SPREAD, comma separated; * is every other symbol
 	Costs string `json:"costs,omitempty"`
+	// replace the holdout by a later one with a budget of its own: it begins at this date, after the bars of every look, and is
+	// at least as long; empty: the newest holdout stays
+	HoldoutFrom string `json:"holdout_from,omitempty"`
 	// assistant: an AI assistant gives the strategies, by the Model Context Protocol; empty: the model designs
 	Designer string `json:"designer,omitempty"`
 	// with designer assistant: how long a research waits for a strategy before the built-in designer takes over; absent means 30 minutes
@@ -198,7 +204,7 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 		return PlannedRun{}, err
 	}
 	plan := c.about
-	parts, err := d.cut(ctx, plan.symbols, plan.frames, plan.context)
+	parts, err := d.cut(ctx, plan.symbols, plan.frames, plan.context, c.renew)
 	if err != nil {
 		return PlannedRun{}, err
 	}
@@ -210,6 +216,7 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 		Sealed:      parts.sealed,
 		HoldoutFrom: parts.from, Markets: parts.markets, ContextMarkets: parts.context,
 		Costs: Dearest(c.costs), SymbolCosts: c.costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{c.budget},
+		Data: parts.data, DataWarnings: c.doubts,
 	}
 	if !t.Fresh {
 		if spec.Horizon, err = d.cfg.Memory.Horizon(ctx); err != nil {
@@ -226,13 +233,17 @@ type checkedRequest struct {
 	budget  float64
 	about   subject
 	costs   []SymbolCosts
+	file    instrument.File // of instruments
+	doubts  []string        // about the bars
+	renew   time.Time       // where new holdouts begin; zero: none are asked for
 }
 
-// measure brings the spreads of the bars into the costs.
+// measure brings the spreads of the bars into the costs, and what the bars warn of.
 func (c *checkedRequest) measure(p parts) subject {
 	var warnings []string
 	c.costs, warnings = measured(c.costs, p.spreads)
-	c.about.warnings = append(c.about.warnings, warnings...)
+	c.doubts = survivors(p.traded, p.library, c.file)
+	c.about.warnings = slices.Concat(c.about.warnings, warnings, c.doubts, p.renewal.kept)
 	return c.about
 }
 
@@ -253,6 +264,9 @@ func (d *Desk) checked(ctx context.Context, t Request) (c checkedRequest, err er
 		return c, err
 	}
 	c.Request = t
+	if c.renew, err = t.holdoutDay(); err != nil {
+		return c, err
+	}
 	if c.budget, err = d.budget(ctx, t.Model); err != nil {
 		return c, err
 	}
@@ -260,7 +274,10 @@ func (d *Desk) checked(ctx context.Context, t Request) (c checkedRequest, err er
 		return c, err
 	}
 	var warnings []string
-	if c.costs, warnings, err = d.costs(ctx, t, c.about); err != nil {
+	if c.file, err = d.instruments(ctx); err != nil {
+		return c, err
+	}
+	if c.costs, warnings, err = d.costs(ctx, t, c.about, c.file); err != nil {
 		return c, err
 	}
 	c.about.warnings = append(c.about.warnings, warnings...)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
@@ -26,7 +27,11 @@ type parts struct {
 	context           []SymbolMarket // and of the context symbols
 	starts            []time.Time    // where the holdouts of all of them begin
 	from              time.Time      // trading of the holdout begins here
+	renewal                          // of these holdouts, if it was asked for
 	spreads           []MeasuredSpread
+	data              []SeriesFacts     // of all series
+	traded            []jobs.SeriesInfo // those of them that are no context
+	library           []jobs.SeriesInfo // all that there is
 }
 
 // cut divides the current series of the library where the holdouts of their
@@ -39,8 +44,8 @@ type parts struct {
 //
 // With one market both starts are the same. The bars of context symbols are cut at
 // the same instants, and have their part in where these are: their holdouts stay closed.
-func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series) (parts, error) {
-	v, err := d.divide(ctx, symbols, frames, others, d.cfg.Markets.Of)
+func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series, renew time.Time) (parts, error) {
+	v, err := d.divide(ctx, symbols, frames, others, renew, d.cfg.Markets.Of)
 	if err != nil {
 		return parts{}, err
 	}
@@ -78,14 +83,25 @@ type divided struct {
 	cuts   []int
 }
 
-// divide finds where the holdouts begin. It stores nothing, unless of does.
-func (d *Desk) divide(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series,
+// divide finds where the holdouts begin. renew is where new ones are asked to begin; zero
+// if none are. It stores nothing, unless of does.
+func (d *Desk) divide(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series, renew time.Time,
 	of marketOf,
 ) (v divided, err error) {
-	if v.series, v.madeUp, err = d.open(ctx, symbols, frames, others); err != nil {
+	var infos []jobs.SeriesInfo
+	if v.series, infos, err = d.open(ctx, symbols, frames, others); err != nil {
 		return v, err
 	}
+	v.madeUp, v.data = text.Map(infos, func(e jobs.SeriesInfo) *bool { return e.MadeUp }), text.Map(infos, factsOf)
+	v.traded = infos[:len(infos)-len(others)]
+	if v.library, err = d.cfg.Library.List(ctx); err != nil {
+		return v, err
+	}
+	v.renewal.from = renew
 	at, err := d.starts(ctx, &v.parts, v.series, len(v.series)-len(others), of)
+	if err == nil {
+		err = v.renewal.check()
+	}
 	if err != nil {
 		return v, err
 	}
@@ -137,6 +153,11 @@ func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars, trad
 			continue
 		}
 		from := m.HoldoutFrom
+		if !p.renewal.from.IsZero() {
+			if from, err = p.renewal.of(ShortestOf(series, b.Symbol), &m); err != nil {
+				return 0, err
+			}
+		}
 		if from.IsZero() {
 			from = library.HoldoutStart(ShortestOf(series, b.Symbol), m, d.cfg.Holdout)
 		}
@@ -152,6 +173,11 @@ func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars, trad
 
 // fix stores the holdout starts of the markets when nothing else is wrong.
 func (d *Desk) fix(ctx context.Context, p *parts) error {
+	if len(p.renewal.holdouts) > 0 {
+		if err := d.cfg.Markets.RenewHoldouts(ctx, p.renewal.holdouts); err != nil {
+			return err
+		}
+	}
 	for i, m := range slices.Concat(p.markets, p.context) {
 		from, err := d.cfg.Markets.FixHoldout(ctx, m.Market, p.starts[i])
 		if err != nil {
@@ -165,9 +191,9 @@ func (d *Desk) fix(ctx context.Context, p *parts) error {
 	return nil
 }
 
-// open opens the current series and says which are made up.
+// open opens the current series. Those with severe findings are refused.
 func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series) (
-	series []*market.Bars, madeUp []*bool, err error,
+	series []*market.Bars, all []jobs.SeriesInfo, err error,
 ) {
 	add := func(symbols []string, frames []market.Timeframe, context bool) error {
 		infos, more, err := d.cfg.Library.OpenAll(ctx, symbols, frames, func(symbol string, tf market.Timeframe) error {
@@ -178,10 +204,10 @@ func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timef
 			}
 			return errors.Join(missing, err)
 		})
-		series = append(series, more...)
-		for _, e := range infos {
-			madeUp = append(madeUp, e.MadeUp)
+		if err == nil {
+			err = d.usable(ctx, infos, more)
 		}
+		series, all = append(series, more...), append(all, infos...)
 		return err
 	}
 	errs := []error{add(symbols, frames, false)}
@@ -197,7 +223,19 @@ func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timef
 			return nil, nil, wrong("there are only %d %s bars of %s, and a research needs %d: import more", b.Len(), b.Timeframe, b.Symbol, minBars)
 		}
 	}
-	return series, madeUp, nil
+	return series, all, nil
+}
+
+// usable refuses series with severe findings that no person accepts. A series without a
+// market is judged as one without a holdout yet.
+func (d *Desk) usable(ctx context.Context, infos []jobs.SeriesInfo, series []*market.Bars) error {
+	return d.cfg.Library.Usable(ctx, infos, series, d.cfg.Holdout, func(ctx context.Context, b *market.Bars) (ktrdr.Market, error) {
+		m, err := d.cfg.Markets.Known(ctx, b)
+		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+			err = nil
+		}
+		return m, err
+	})
 }
 
 // shortest is the series of the first symbol that decisions are made at.

@@ -125,7 +125,8 @@ func (r *research) finish(f *ktrdr.Finished, kind ktrdr.CheckpointType, result R
 	}
 	result.Phase, result.StrategyName, result.RunPosition, result.Seed = r.state.Phase, r.state.StrategyName, r.spec.RunPosition, r.spec.Seed
 	result.Training, result.Backtest, result.Gates = r.state.TrainingOperation, r.state.BacktestOperation, r.state.Gates
-	result.MadeUp = jobs.AnyMadeUp(r.spec.Bars)
+	result.MadeUp, result.Data = jobs.AnyMadeUp(r.spec.Bars), r.spec.Data
+	result.Warnings = append(result.Warnings, r.spec.DataWarnings...)
 	if f.Result, err = encode(result); err != nil {
 		return ktrdr.Decision{}, err
 	}

@@ -173,7 +173,10 @@ func (d *Desk) relative(ctx context.Context, symbol string, spec *Spec, s *strat
 	infos, series, err := d.cfg.Library.OpenAll(ctx, []string{symbol}, s.Data.Timeframes, func(symbol string, tf market.Timeframe) error {
 		return fmt.Errorf("there are no %s bars of %s", tf, symbol)
 	})
-	if ktrdr.CodeOf(err) == ktrdr.CodeInvalid {
+	if err == nil {
+		err = d.usable(ctx, infos, series)
+	}
+	if code := ktrdr.CodeOf(err); code == ktrdr.CodeInvalid || code == ktrdr.CodeConflict {
 		return nil, nil
 	}
 	if err != nil {

@@ -40,6 +40,8 @@ type Result struct {
 	Warnings []string    `json:"warnings,omitempty"` // for people
 	MadeUp   *bool       `json:"made_up"`            // its prices, or some of them, were made up; null: not known
 
+	Data []SeriesFacts `json:"data,omitempty"` // where its prices come from, and how they were read
+
 	Training ktrdr.OperationID `json:"training_operation_id,omitempty"`
 	Backtest ktrdr.OperationID `json:"backtest_operation_id,omitempty"`
 	Seed     uint64            `json:"seed"`

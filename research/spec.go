@@ -59,6 +59,9 @@ type Spec struct {
 	// look at the holdout reads their bars, and is counted there too.
 	ContextMarkets []SymbolMarket `json:"context_markets,omitempty"`
 
+	Data         []SeriesFacts `json:"data,omitempty"`          // where the prices come from
+	DataWarnings []string      `json:"data_warnings,omitempty"` // for people
+
 	Costs       instrument.Costs `json:"costs"`                  // what a design is written for: those of the dearest symbol
 	SymbolCosts []SymbolCosts    `json:"symbol_costs,omitempty"` // the floor of each symbol
 	Gates       Gates            `json:"gates"`

@@ -14,12 +14,14 @@ import (
 //	a look is reserved     ──▶ a link, before its bars are read
 //	a look ends            ──▶ a link
 //	markets are merged     ──▶ a link of the market that stays
+//	a holdout is renewed   ──▶ a link
 //	a run ends             ──▶ links for the trials that are left
 //
 // A link is added in the transaction of what it is about, under the lock of the
 // market's row. Its position is stored and never changes.
 const (
 	selectChainEnd query = `SELECT chain_links, chain_head, earlier_trials, earlier_looks FROM markets WHERE id = $1`
+	selectTried    query = `SELECT trials, looks FROM markets WHERE id = $1`
 	insertLink     query = `INSERT INTO ledger_links (market_id, position, hash, entry, added_at) VALUES ($1, $2, $3, $4, {now})`
 	moveHead       query = `UPDATE markets SET chain_links = $2, chain_head = $3 WHERE id = $1`
 	setLink        query = `UPDATE trials SET link = $3 WHERE market_id = $1 AND key = $2`
@@ -250,14 +252,11 @@ func chainMerge(ctx context.Context, t *tx, from, into string) error {
 		return err
 	}
 	c.store(ctx, t)
-	m, err := scanMarket(t.row(ctx, selectMarket, from))
-	if err != nil || c.head.Links == 0 && m.Trials == 0 && m.Looks == 0 {
+	e := ktrdr.MergeEntry{Head: c.head}
+	if err := t.row(ctx, selectTried, from).Scan(&e.Trials, &e.Looks); err != nil || e == (ktrdr.MergeEntry{Head: ktrdr.ChainHead{Market: from}}) {
 		return err
 	}
-	return addLink(ctx, t, into, ktrdr.ChainEntry{Kind: ktrdr.ChainMerge, Merge: &ktrdr.MergeEntry{
-		Head: c.head, Trials: m.Trials,
-		Looks: m.Looks,
-	}})
+	return addLink(ctx, t, into, ktrdr.ChainEntry{Kind: ktrdr.ChainMerge, Merge: &e})
 }
 
 // specHash is the hash of a spec as it is stored.

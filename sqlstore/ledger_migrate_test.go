@@ -128,7 +128,7 @@ func theOldDatabase(t *testing.T, s *Store, later time.Time) {
 	o.note("trial", "a/0/0", "op_a1", "a",
 		`{"strategy_name":"trend","status":"evaluated","sharpe_ratio":1.5,"total_trades":9,"backtest_hash":"`+strings.Repeat("cd", 32)+`"}`)
 	o.note("opening", "a/0/0", "op_a1", "a",
-		`{"of":"op_a1","by":"op_a1x","spans":[{"symbol":"EURUSD","timeframe":"1h"},{"symbol":"EURUSD","timeframe":"4h"}]}`)
+		`{"of":"op_a1","by":"op_a1x","spans":[{"symbol":"EURUSD","timeframe":"1h","to":"2024-02-01T00:00:00Z"},{"symbol":"EURUSD","timeframe":"4h"}]}`)
 	o.note("experiment", "a/0/0", "op_a1", "a", `{"strategy_name":"trend"}`)
 	o.note("trial", "a/0/1", "op_a2", "a", `{"strategy_name":"flat","status":"gate_rejected","total_trades":0}`)
 
@@ -305,20 +305,21 @@ func tradedOfTheOld(t *testing.T, s *Store) {
 	type market struct {
 		Trials, Looks int
 		Holdout       string
+		LookedUntil   string // close of the last bar of its looks
 	}
 	got := map[string]market{}
 	for _, m := range all {
 		for symbol, id := range ids {
 			if id == m.ID {
-				got[symbol] = market{m.Trials, m.Looks, m.HoldoutFrom.Format(time.DateOnly)}
+				got[symbol] = market{m.Trials, m.Looks, m.HoldoutFrom.Format(time.DateOnly), m.LookedUntil.Format(time.DateOnly)}
 			}
 		}
 	}
 	equal(t, "markets", got, map[string]market{
 		// a1, a2 and c2 were noted, and b1; a3, a4, b3 and e2 are open; b2 and c1 can be resumed
-		"EURUSD": {10, 1, "2023-01-01"},
-		"GOLD":   {5, 2, "2021-06-01"}, // b1, b2, b3 and two by hand; the looks of b1 and of the backtest
-		"OIL":    {1, 0, "0001-01-01"},
+		"EURUSD": {10, 1, "2023-01-01", "2024-02-01"},
+		"GOLD":   {5, 2, "2021-06-01", "1970-01-01"}, // b1, b2, b3 and two by hand; the looks of b1 and of the backtest
+		"OIL":    {1, 0, "0001-01-01", "0001-01-01"},
 	})
 
 	page, err := s.Trials(ctx, ktrdr.TrialQuery{Limit: 1000})
@@ -372,6 +373,7 @@ func tradedOfTheOld(t *testing.T, s *Store) {
 
 func looksOfTheOld(t *testing.T, s *Store, ids map[string]string) {
 	t.Helper()
+	euro, gold := time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2021, 6, 1, 0, 0, 0, 0, time.UTC)
 	page, err := s.Looks(t.Context(), ktrdr.LookQuery{})
 	if err != nil {
 		t.Fatal(err)
@@ -395,9 +397,9 @@ func looksOfTheOld(t *testing.T, s *Store, ids map[string]string) {
 		got[k.Key] = one
 	}
 	equal(t, "looks", got, map[string]look{
-		"a/0/0": {ktrdr.LookConfirmation, "op_a1", "op_a1x", "a", []ktrdr.LookMarket{{Market: ids["EURUSD"], Number: 1}}, 0, true, true, 0.01},
-		"b/0/0": {ktrdr.LookConfirmation, "op_b1", "op_gone", "b", []ktrdr.LookMarket{{Market: ids["GOLD"], Number: 1}}, 0, false, true, 0},
-		"op_t2": {ktrdr.LookByHand, "op_b1", "op_t2", "", []ktrdr.LookMarket{{Market: ids["GOLD"], Number: 2}}, 1, false, true, 0},
+		"a/0/0": {ktrdr.LookConfirmation, "op_a1", "op_a1x", "a", []ktrdr.LookMarket{{Market: ids["EURUSD"], Number: 1, Holdout: euro}}, 0, true, true, 0.01},
+		"b/0/0": {ktrdr.LookConfirmation, "op_b1", "op_gone", "b", []ktrdr.LookMarket{{Market: ids["GOLD"], Number: 1, Holdout: gold}}, 0, false, true, 0},
+		"op_t2": {ktrdr.LookByHand, "op_b1", "op_t2", "", []ktrdr.LookMarket{{Market: ids["GOLD"], Number: 2, Holdout: gold}}, 1, false, true, 0},
 		"op_t3": {ktrdr.LookByHand, "", "op_gone", "", nil, 0, false, true, 0},
 	})
 	if k, err := s.LookOf(t.Context(), "op_t2"); err != nil || k.Key != "op_t2" {

@@ -2,12 +2,16 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
 
 const (
-	barsColumns = `symbol, timeframe, bars_hash, bars, first_at, last_at, file, origin, source, made_up, added_at, is_current`
+	barsColumns = `symbol, timeframe, bars_hash, bars, first_at, last_at, file, origin, source, made_up, added_at, is_current,
+		record, findings, accepted`
 
 	selectCurrentBars query = `SELECT ` + barsColumns + ` FROM bars WHERE is_current = 1 ORDER BY symbol, timeframe`
 	selectAllBars     query = `SELECT ` + barsColumns + ` FROM bars
@@ -20,12 +24,15 @@ const (
 	selectSpelt   query = `SELECT symbol FROM bars WHERE LOWER(symbol) = LOWER($1) AND symbol <> $2 AND is_current = 1
 		ORDER BY symbol LIMIT 1`
 
-	insertBars query = `INSERT INTO bars (` + barsColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {now}, $11)`
+	insertBars query = `INSERT INTO bars (` + barsColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {now}, $11, $12, $13, $14)`
 	retireBars query = `UPDATE bars SET is_current = 0 WHERE symbol = $1 AND timeframe = $2 AND is_current = 1`
 	reviveBars query = `UPDATE bars SET is_current = 1, file = $4, origin = $5, source = $6,
-		made_up = CASE WHEN made_up = 1 THEN 1 ELSE $7 END, added_at = {now}
+		made_up = CASE WHEN made_up = 1 THEN 1 ELSE $7 END, added_at = {now}, record = $8,
+		findings = $9, accepted = COALESCE(accepted, $10)
 		WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
 	learnBars  query = `UPDATE bars SET made_up = 1 WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
+	judgeBars  query = `UPDATE bars SET findings = $4 WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3 AND findings IS NULL`
+	acceptBars query = `UPDATE bars SET accepted = $4 WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
 	deleteBars query = `DELETE FROM bars WHERE symbol = $1 AND timeframe = $2`
 )
 
@@ -33,6 +40,7 @@ var scanBars = fields(func(b *ktrdr.StoredBars) []any {
 	return []any{
 		&b.Symbol, &b.Timeframe, (*digest)(&b.Hash), &b.Bars, (*moment)(&b.First), (*moment)(&b.Last), fromJSON(&b.File),
 		&b.Origin, &b.Source, fromBit(&b.MadeUp), (*moment)(&b.AddedAt), (*boolean)(&b.Current),
+		fromJSON(&b.Record), (*document)(&b.Findings), fromJSON(&b.Accepted),
 	}
 })
 
@@ -119,6 +127,10 @@ func addBars(ctx context.Context, t *tx, n ktrdr.NewBars) (ktrdr.StoredBars, err
 	if err != nil {
 		return is, err
 	}
+	record, accepted, err := judgement(n.StoredBars)
+	if err != nil {
+		return is, err
+	}
 	was, there, err := optionalRow(scanBars(t.row(ctx, selectOneBars, n.Symbol, n.Timeframe, n.Hash.String())))
 	if err != nil {
 		return is, err
@@ -131,12 +143,63 @@ func addBars(ctx context.Context, t *tx, n ktrdr.NewBars) (ktrdr.StoredBars, err
 	}
 	if there {
 		t.later(ctx, reviveBars, n.Symbol, n.Timeframe, n.Hash.String(), file, string(n.Origin), shortened(n.Source),
-			optionalBit(n.MadeUp))
+			optionalBit(n.MadeUp), record, optional(n.Findings), accepted)
 	} else {
 		t.later(ctx, insertBars, n.Symbol, n.Timeframe, n.Hash.String(), n.Bars, micros(n.First), micros(n.Last), file,
-			string(n.Origin), shortened(n.Source), optionalBit(n.MadeUp), bit(!n.Old))
+			string(n.Origin), shortened(n.Source), optionalBit(n.MadeUp), bit(!n.Old), record, optional(n.Findings), accepted)
 	}
 	return scanBars(t.row(ctx, selectOneBars, n.Symbol, n.Timeframe, n.Hash.String()))
+}
+
+// judgement is the columns of a series that say how it was read and what a person
+// accepts; NULL where there is nothing to say.
+func judgement(b ktrdr.StoredBars) (record, accepted any, err error) {
+	if b.Record != (ktrdr.BarsRecord{}) {
+		if record, err = marshal(b.Record); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(b.Accepted) > 0 {
+		accepted, err = marshal(b.Accepted)
+	}
+	return record, accepted, err
+}
+
+// JudgeBars implements ktrdr.Library.
+func (s *Store) JudgeBars(ctx context.Context, symbol, timeframe string, hash ktrdr.Hash, findings json.RawMessage) error {
+	return s.write(ctx, normal, func(t *tx) error {
+		t.later(ctx, judgeBars, symbol, timeframe, hash.String(), string(findings))
+		return nil
+	})
+}
+
+// AcceptFindings implements ktrdr.Library.
+func (s *Store) AcceptFindings(ctx context.Context, symbol, timeframe string, hash ktrdr.Hash, rules []string,
+	by string,
+) (ktrdr.StoredBars, error) {
+	return inWrite(ctx, s, func(t *tx) (is ktrdr.StoredBars, err error) {
+		s.lockMeta(ctx, t, metaLibrary)
+		is, err = scanBars(t.row(ctx, selectBars, symbol, timeframe))
+		switch {
+		case err != nil:
+			return is, ifNoRow(err, noBars(symbol, timeframe))
+		case is.Hash != hash:
+			return is, barsChanged(timeframe, symbol)
+		}
+		now, err := scanValue[moment](t.row(ctx, selectNow))
+		if err != nil {
+			return is, err
+		}
+		for _, rule := range rules {
+			if !slices.ContainsFunc(is.Accepted, func(a ktrdr.AcceptedFinding) bool { return a.Finding == rule }) {
+				is.Accepted = append(is.Accepted, ktrdr.AcceptedFinding{Finding: rule, By: shortened(by), At: time.Time(now)})
+			}
+		}
+		accepted, err := marshal(is.Accepted)
+		t.later(ctx, acceptBars, symbol, timeframe, hash.String(), accepted)
+		t.wake()
+		return is, err
+	})
 }
 
 // DeleteBars implements ktrdr.Library.

@@ -2,7 +2,9 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
@@ -17,9 +19,11 @@ const (
 	selectLookOf query = `SELECT ` + lookColumns + ` FROM looks WHERE key = (SELECT look FROM operations WHERE id = $1 AND look <> '')`
 	insertLook   query = `INSERT INTO looks (key, operation_id, kind, research_id, run, generation, strategy, before, spans, reserved_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now})`
-	takeNumber    query = `UPDATE markets SET looks = looks + 1, tried_at = {now} WHERE id = $1 RETURNING looks, looks - looks_past`
-	insertNumber  query = `INSERT INTO look_markets (market_id, number, look_key) VALUES ($1, $2, $3)`
-	selectNumbers query = `SELECT market_id, number FROM look_markets WHERE look_key = $1 ORDER BY market_id, number`
+	takeNumber   query = `UPDATE markets SET looks = looks + 1, tried_at = {now} WHERE id = $1 RETURNING looks, looks_past, COALESCE(holdout_from, 0)`
+	insertNumber query = `INSERT INTO look_markets (market_id, number, look_key, holdout_from) VALUES ($1, $2, $3, $4)`
+	setLooked    query = `UPDATE markets SET looked_until = COALESCE(NULLIF(CAST($2 AS BIGINT), 0), {now})
+		WHERE id = $1 AND looked_until < COALESCE(NULLIF(CAST($2 AS BIGINT), 0), {now})`
+	selectNumbers query = `SELECT market_id, number, holdout_from FROM look_markets WHERE look_key = $1 ORDER BY market_id, number`
 	endLookOnce   query = `UPDATE looks SET ended_at = {now}, p = $2, adjusted_p = $3, claim = $4, hash = $5, result = $6
 		WHERE key = (SELECT look FROM operations WHERE id = $1 AND look <> '') AND ended_at IS NULL`
 )
@@ -40,13 +44,12 @@ func reserveLook(
 		return first, err
 	}
 	ids = distinct(ids)
-	before, numbers := 0, make([]int, len(ids))
+	before, numbers := 0, make([]ktrdr.LookMarket, len(ids))
 	for i, id := range ids {
-		var paid int
-		if err := t.row(ctx, takeNumber, id).Scan(&numbers[i], &paid); err != nil {
+		paid, err := takeNumberOf(ctx, t, id, n, &numbers[i])
+		if err != nil {
 			return ktrdr.Look{}, err
 		}
-		t.later(ctx, insertNumber, id, numbers[i], n.Key)
 		before = max(before, paid-1)
 	}
 	spans := "[]"
@@ -56,7 +59,7 @@ func reserveLook(
 	for i, id := range ids {
 		err := chainLook(ctx, t, id, ktrdr.LookEntry{
 			Key: n.Key, Operation: op, Kind: n.Kind, Research: n.Research, Run: place.Run, Generation: place.Generation,
-			Number: numbers[i], Before: before, Spec: spec, Spans: json.RawMessage(spans),
+			Number: numbers[i].Number, Before: before, Holdout: numbers[i].Holdout, Spec: spec, Spans: json.RawMessage(spans),
 		})
 		if err != nil {
 			return ktrdr.Look{}, err
@@ -65,7 +68,30 @@ func reserveLook(
 	t.later(ctx, insertLook, n.Key, op, n.Kind, n.Research, place.Run, place.Generation, shortened(n.Strategy), before, spans)
 	t.wake()
 	fault.Hit(fault.LookReserved)
-	return loadLook(ctx, t, selectLook, n.Key)
+	look, err := loadLook(ctx, t, selectLook, n.Key)
+	if err == nil {
+		countPast(ctx, t, &look, onePast)
+	}
+	return look, err
+}
+
+// takeNumberOf gives a look its number on a market, and returns how many looks it pays
+// for, itself included: those at its holdout.
+func takeNumberOf(ctx context.Context, t *tx, market string, n ktrdr.NewLook, m *ktrdr.LookMarket) (paid int, err error) {
+	var past int
+	m.Market = market
+	if err := t.row(ctx, takeNumber, market).Scan(&m.Number, &past, (*moment)(&m.Holdout)); err != nil {
+		return 0, err
+	}
+	if !n.Holdout.IsZero() && n.Holdout.Before(m.Holdout) {
+		err := t.row(ctx, selectHoldoutAt, market, micros(n.Holdout)).Scan((*moment)(&m.Holdout), &past)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return 0, err
+		}
+	}
+	t.later(ctx, insertNumber, market, m.Number, n.Key, micros(m.Holdout))
+	t.later(ctx, setLooked, market, micros(ktrdr.LookedUntil(n.Spans)))
+	return m.Number - past, nil
 }
 
 // covers says whether a look has a number on all of the markets.
@@ -108,9 +134,13 @@ func endLook(ctx context.Context, t *tx, op ktrdr.OperationID, r ktrdr.LookResul
 	}
 	t.later(ctx, endLookOnce, op, finite(r.P), finite(r.Adjusted), bit(r.Claim), hashText(r.Hash), optional(r.Result))
 	fault.Hit(fault.LookEnding)
-	return chainResult(ctx, t, look, ktrdr.ResultEntry{
+	err = chainResult(ctx, t, look, ktrdr.ResultEntry{
 		Key: look.Key, P: finite(r.P), Adjusted: finite(r.Adjusted), Claim: r.Claim, Hash: r.Hash,
 	})
+	if err == nil && r.Claim {
+		countPast(ctx, t, &look, onePastLess)
+	}
+	return err
 }
 
 var scanLook = fields(func(l *ktrdr.Look) []any {
@@ -126,7 +156,7 @@ func loadLook(ctx context.Context, q queryer, text query, key string) (ktrdr.Loo
 	if err != nil {
 		return l, ifNoRow(err, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no look %q", clip(key)))
 	}
-	numbers := fields(func(m *ktrdr.LookMarket) []any { return []any{&m.Market, &m.Number} })
+	numbers := fields(func(m *ktrdr.LookMarket) []any { return []any{&m.Market, &m.Number, (*moment)(&m.Holdout)} })
 	l.Markets, err = collect(ctx, q, numbers, selectNumbers, l.Key)
 	return l, err
 }
@@ -208,10 +238,11 @@ func numberAll(ctx context.Context, q queryer, looks []ktrdr.Look) error {
 	return eachRow(ctx, q, func(row scanner) error {
 		var key string
 		var m ktrdr.LookMarket
-		if err := row.Scan(&key, &m.Market, &m.Number); err != nil {
+		if err := row.Scan(&key, &m.Market, &m.Number, (*moment)(&m.Holdout)); err != nil {
 			return err
 		}
 		byKey[key].Markets = append(byKey[key].Markets, m)
 		return nil
-	}, query(`SELECT look_key, market_id, number FROM look_markets WHERE look_key IN (`+values+`) ORDER BY market_id, number`), args...)
+	}, query(`SELECT look_key, market_id, number, holdout_from FROM look_markets WHERE look_key IN (`+values+`)
+		ORDER BY market_id, number`), args...)
 }

@@ -13,7 +13,9 @@ import (
 )
 
 const (
-	marketColumns = `id, created_at, COALESCE(holdout_from, 0), trials, looks, CASE WHEN chain_links > 0 THEN id ELSE '' END, chain_links,
+	marketColumns = `id, created_at, COALESCE(holdout_from, 0), looked_until, trials, looks - looks_past,
+		(SELECT COUNT(*) FROM look_markets AS n JOIN looks AS l ON l.key = n.look_key LEFT JOIN claims AS c ON c.operation_id = l.operation_id
+			WHERE n.market_id = markets.id AND l.claim = 1 AND (c.rung IS NULL OR c.rung <> 'retired' OR c.last_bar >= looked_until)), CASE WHEN chain_links > 0 THEN id ELSE '' END, chain_links,
 		chain_head`
 	seriesColumns = `market_id, symbol, timeframe, bars_hash, first_at, last_at, bars, prices, reason, added_at`
 
@@ -45,7 +47,7 @@ const (
 
 var scanMarket = fields(func(m *ktrdr.Market) []any {
 	return []any{
-		&m.ID, (*moment)(&m.CreatedAt), (*moment)(&m.HoldoutFrom), &m.Trials, &m.Looks,
+		&m.ID, (*moment)(&m.CreatedAt), (*moment)(&m.HoldoutFrom), (*moment)(&m.LookedUntil), &m.Trials, &m.Looks, &m.Claims,
 		&m.Head.Market, &m.Head.Links, (*digest)(&m.Head.Hash),
 	}
 })
@@ -132,6 +134,20 @@ func (s *Store) Markets(ctx context.Context) ([]ktrdr.Market, error) {
 				m.Series = append(m.Series, one)
 			}
 		}
+		if err != nil {
+			return nil, err
+		}
+		err = eachRow(ctx, r, func(row scanner) error {
+			var id string
+			var h ktrdr.Holdout
+			if err := row.Scan(&id, (*moment)(&h.From), &h.Looks, (*moment)(&h.ReplacedAt)); err != nil {
+				return err
+			}
+			if m := byID[id]; m != nil {
+				m.Holdouts = append(m.Holdouts, h)
+			}
+			return nil
+		}, selectAllHoldouts)
 		return all, err
 	})
 }
@@ -144,6 +160,9 @@ func (s *Store) Market(ctx context.Context, id string) (ktrdr.Market, error) {
 			return m, err
 		}
 		if m, err = scanMarket(r.row(ctx, selectMarket, into)); err != nil {
+			return m, err
+		}
+		if m.Holdouts, err = collect(ctx, r, scanHoldout, selectHoldouts, into); err != nil {
 			return m, err
 		}
 		m.Series, err = collect(ctx, r, scanSeries, selectSeriesOf, into)
@@ -256,7 +275,8 @@ func oneMarket(ctx context.Context, t *tx, symbol string, same []string) (string
 }
 
 // Statements that merge market $1 into $2. The later start of the two holdouts
-// counts: no research of either has seen the bars after it. A trial or look that
+// counts: no research of either has seen the bars after it. It is the only one left,
+// and its looks pay for all of both. A trial or look that
 // both have is counted twice, and looks at earlier holdouts are paid for again,
 // which errs on the side of doubt.
 var mergeMarkets = []query{
@@ -266,6 +286,8 @@ var mergeMarkets = []query{
 		tried_at = CASE WHEN (SELECT tried_at FROM markets WHERE id = $1) > tried_at
 			THEN (SELECT tried_at FROM markets WHERE id = $1) ELSE tried_at END,
 		trials = trials + (SELECT trials FROM markets WHERE id = $1),
+		looked_until = CASE WHEN (SELECT looked_until FROM markets WHERE id = $1) > looked_until
+			THEN (SELECT looked_until FROM markets WHERE id = $1) ELSE looked_until END,
 		looks = looks + (SELECT looks FROM markets WHERE id = $1), looks_past = 0,
 		tests = tests + (SELECT tests FROM markets WHERE id = $1) WHERE id = $2`,
 	`UPDATE look_markets SET market_id = $2, number = number + (SELECT looks FROM markets WHERE id = $2)
@@ -274,7 +296,8 @@ var mergeMarkets = []query{
 		WHEN EXISTS (SELECT 1 FROM trials AS other WHERE other.market_id = $2 AND other.key = trials.key)
 			THEN key || ' of ' || $1 ELSE key END WHERE market_id = $1`,
 	`UPDATE market_series SET market_id = $2 WHERE market_id = $1`,
-	`UPDATE markets SET merged_into = $2, trials = 0, looks = 0, tests = 0 WHERE id = $1 OR merged_into = $1`,
+	`DELETE FROM earlier_holdouts WHERE market_id = $1 OR market_id = $2`,
+	`UPDATE markets SET merged_into = $2, trials = 0, looks = 0, looks_past = 0, tests = 0 WHERE id = $1 OR merged_into = $1`,
 }
 
 // FixHoldout implements ktrdr.Markets.

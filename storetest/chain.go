@@ -59,6 +59,8 @@ func entryText(e ktrdr.ChainEntry) string {
 		return "result " + fmt.Sprint(e.Result.Claim)
 	case e.Merge != nil:
 		return fmt.Sprintf("merge of %d links, %d trials, %d looks", e.Merge.Head.Links, e.Merge.Trials, e.Merge.Looks)
+	case e.Holdout != nil:
+		return fmt.Sprintf("holdout after %d looks and %d claims", e.Holdout.Looks, len(e.Holdout.Claims))
 	}
 	return string(e.Kind)
 }

@@ -368,6 +368,43 @@ var libraryBars = map[string]func(*lab){
 		}
 	},
 
+	"FindingsOfBarsAreKeptAndAccepted": func(l *lab) {
+		record := ktrdr.BarsRecord{Zone: "Europe/Athens", Unit: "units", Adjustment: "as written"}
+		n := newBars("A", "1h", 1, 0)
+		n.Record, n.Findings = record, json.RawMessage(`[{"rule": "spike"}]`)
+		is := l.addBars(n)
+		same(l, "record", is.Record, record)
+		same(l, "findings", string(is.Findings), `[{"rule": "spike"}]`)
+		l.must(l.JudgeBars(l.ctx(), "A", "1h", n.Hash, json.RawMessage(`[]`))) // it was judged
+
+		_, err := l.AcceptFindings(l.ctx(), "B", "1h", n.Hash, []string{"spike"}, "ann")
+		l.refused(err, ktrdr.CodeNotFound)
+		_, err = l.AcceptFindings(l.ctx(), "A", "1h", ktrdr.Hash{9}, []string{"spike"}, "ann")
+		l.refused(err, ktrdr.CodeConflict)
+		for _, by := range []string{"ann", "bob"} { // the first stays
+			is, err = l.AcceptFindings(l.ctx(), "A", "1h", n.Hash, []string{"spike"}, by)
+			l.must(err)
+			if len(is.Accepted) != 1 || is.Accepted[0].Finding != "spike" || is.Accepted[0].By != "ann" || is.Accepted[0].At.IsZero() {
+				l.Errorf("accepted %+v, want spike by ann", is.Accepted)
+			}
+		}
+		stored, err := l.BarsOf(l.ctx(), "A", "1h")
+		l.must(err)
+		same(l, "stored", stored, is)
+
+		later := l.addBars(newBars("A", "1h", 2, 1)) // another vintage is not judged by the first
+		same(l, "findings of other bars", []any{later.Findings == nil, len(later.Accepted)}, []any{true, 0})
+		l.must(l.JudgeBars(l.ctx(), "A", "1h", later.Hash, json.RawMessage(`[]`)))
+		later, err = l.BarsOf(l.ctx(), "A", "1h")
+		l.must(err)
+		same(l, "findings", string(later.Findings), `[]`)
+
+		n.Replaces = ktrdr.Hash{2}
+		again := l.addBars(n) // the first again
+		same(l, "accepted of the first", again.Accepted, is.Accepted)
+		same(l, "findings of the first", string(again.Findings), string(is.Findings))
+	},
+
 	"TrialsAndRunsSayThatPricesAreMadeUp": func(l *lab) {
 		a := l.market("A").Market
 		for i, madeUp := range []*bool{nil, new(false), new(true)} {

@@ -181,7 +181,7 @@ var marketMerges = map[string]func(*lab){
 		// Both names can be used from now on.
 		same(l, "trials counted", l.byHand("", young.Market), 10)
 		look := l.lookOf(l.create(looking("", young.Market, old.Market)).ID)
-		same(l, "next look", look.Markets, []ktrdr.LookMarket{{Market: old.Market, Number: 7}})
+		same(l, "next look", look.Markets, []ktrdr.LookMarket{{Market: old.Market, Number: 7, Holdout: late}})
 		fixed, err := l.FixHoldout(l.ctx(), young.Market, early)
 		l.must(err)
 		same(l, "holdout", fixed, late)

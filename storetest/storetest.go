@@ -40,7 +40,7 @@ func Run(t *testing.T, open func(t *testing.T, types ktrdr.Types) ktrdr.Store, c
 		waits, calls, callEnds, callsAtOnce, breakers, probes,
 		checkpoints, skips, retention, compactions, settings, sessions, workers, counts, badInput,
 		runs, runCancels, runCancelsAtOnce, generations, runEnds, trials, trialQueries, trialPoints, looks, lookQueries, livingClaims, runTests,
-		markets, marketMerges, comparisons, ledgerAtOnce, chains,
+		markets, marketMerges, comparisons, ledgerAtOnce, chains, holdouts,
 		fleet, orders, libraryBars, libraryDocuments,
 		aloneInIt,
 	}

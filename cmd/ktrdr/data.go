@@ -27,8 +27,8 @@ Each series belongs to a market, on which trials and looks at the holdout are co
 The market is recognised by its prices: see "ktrdr data market --help".`
 
 func newData(a *app) *cobra.Command {
-	cmd := group("data", "Prices: import, list, check, resample, export, make up",
-		newDataImport(a), newDataList(a), newDataMarket(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataResample(a),
+	cmd := group("data", "Prices: import, fetch, list, check, accept, resample, export, make up",
+		newDataImport(a), newDataFetch(a), newDataList(a), newDataMarket(a), newDataShow(a), newDataCheck(a), newDataAccept(a), newDataSynth(a), newDataResample(a),
 		newDataExport(a), newDataRename(a), newDataDelete(a))
 	cmd.Long = dataHelp
 	return cmd
@@ -102,7 +102,7 @@ func printList(w io.Writer, list []local.StoredSeries) {
 		fmt.Fprintln(w, "No data. Add some with `ktrdr data import FILE`, or make some up with `ktrdr data synth`.")
 		return
 	}
-	const header = "SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tPRICES\tFROM\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS"
+	const header = "SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tPRICES\tQUALITY\tFROM\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS"
 	term.Table(w, header, list, func(s local.StoredSeries) []any {
 		id, holdout, trials, looks := "-", "-", "-", "-"
 		if s.Question != "" {
@@ -116,7 +116,7 @@ func printList(w io.Writer, list []local.StoredSeries) {
 		}
 		return []any{
 			s.Symbol, s.Timeframe, s.Bars, term.Minute(s.First), term.Minute(s.Last), term.Bytes(s.Size), term.ShortHash(s.Hash),
-			term.Prices(s.MadeUp), s.From(), id, holdout, trials, looks,
+			term.Prices(s.MadeUp), s.Quality(), s.From(), id, holdout, trials, looks,
 		}
 	})
 	for _, s := range list {

@@ -1,13 +1,20 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"io"
+	"math"
+	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -15,7 +22,52 @@ import (
 const checkDataHelp = `Check a series, a price file or a bars file. A series is read to its last byte and
 checked by the rules of an import. A price file is checked like with
 ` + "`ktrdr data import --dry-run`" + `. The exit code is 1 if something is wrong. Gaps are
-reported, but are not errors.`
+reported, but are not errors.
+
+The content is judged too: jumps of the unit, missed splits, spikes, shifted clocks,
+repeated days, bars on weekends and others. A severe finding is an error: no research
+begins on the series until you import better bars, or accept the finding by its name
+with "ktrdr data accept".`
+
+const acceptHelp = `Let research begin on a series in spite of severe findings, if the bars are right.
+Name each finding as "ktrdr data check" does. Your name and the time are stored. What is
+accepted holds for these bars, and for longer ones made with --append as long as the
+finding has no new case.
+
+  ktrdr data accept AAPL 1d split-missed`
+
+func newDataAccept(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "accept SYMBOL TIMEFRAME FINDING…", Short: "Accept severe findings of a series", Long: acceptHelp,
+		ValidArgsFunction: a.completeSeries,
+		Args:              takes(3, math.MaxInt, seriesArgs+", and the findings to accept, such as split-missed"),
+	}
+	storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		n, err := local.NameOf(args[:2])
+		if err != nil {
+			return err
+		}
+		shown, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) (local.StoredSeries, error) {
+			return l.Accept(ctx, n, args[2:], "user "+userName())
+		})
+		return a.show(shown, noLab(err, n), func(w io.Writer) {
+			fmt.Fprintf(w, "%s %s: accepted %s\n", shown.Symbol, shown.Timeframe, strings.Join(args[2:], ", "))
+			for _, f := range shown.Unaccepted() {
+				fmt.Fprintln(w, "  still refused: "+term.Plain(f.String()))
+			}
+		})
+	}
+	return cmd
+}
+
+// userName is the name of the person who runs the command.
+func userName() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return cmp.Or(os.Getenv("USER"), "unknown")
+}
 
 func newDataCheck(a *app) *cobra.Command {
 	var f readFlags
@@ -55,14 +107,18 @@ func newDataCheck(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, b, err := a.openSeries(cmd, s)
+		var b *market.Bars
+		e, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) (e local.StoredSeries, err error) {
+			e, b, err = l.Judged(ctx, s)
+			return e, err
+		})
 		if err != nil && ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
-			return err
+			return noLab(err, s)
 		}
 		if b != nil {
 			s.Symbol = b.Symbol
 		}
-		return a.printChecked(local.CheckSeries(s.String(), b, err))
+		return a.printChecked(local.CheckSeries(s.String(), b, err).Judged(e.SeriesInfo))
 	}
 	return cmd
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
@@ -22,7 +24,8 @@ folder stands for the price files in it.
 Symbol and timeframe come from the file name (EURUSD_1h.csv, EURUSDh1.csv.gz,
 EURUSD-1h.parquet), or from --symbol and --timeframe. Separator, header, columns,
 decimal mark, order of dates and time zone are recognised, and one line says how. Try it
-with --dry-run. Columns: time, open, high, low, close, and optionally volume.
+with --dry-run. Columns: time, open, high, low, close, and optionally volume and spread.
+Quotes (time, bid, ask) and trades are made into bars of 1m, or of --timeframe.
 
   ktrdr data import EURUSD_1h.csv --dry-run
   ktrdr data import Downloads/prices
@@ -104,7 +107,7 @@ func newDataImport(a *app) *cobra.Command {
 				return err
 			}
 		}
-		targets, err := local.Targets(files, local.Name{Symbol: f.symbol, Timeframe: opt.Timeframe})
+		targets, err := local.Targets(cmd.Context(), files, local.Name{Symbol: f.symbol, Timeframe: opt.Timeframe}, opt)
 		if err != nil {
 			return err
 		}
@@ -125,12 +128,19 @@ func (a *app) importAll(cmd *cobra.Command, targets []local.Target, opt market.I
 		return a.imported(cmd.Context(), im, targets)
 	}
 	for _, t := range targets { // before a long file is read for nothing
-		if err := market.CheckSymbol(t.Symbol); err != nil {
+		if err := market.CheckSymbol(t.Symbol); err != nil && t.Problem == "" {
 			return usagef("%s: %w", t.File, err)
 		}
 	}
 	return a.withNewLab(cmd, func(l *local.Lab) error {
 		im.Lab = l
+		cfg, err := a.configOf(cmd)
+		if err == nil {
+			im.Instruments, _, err = backend.InstrumentsOf(cmd.Context(), cfg, l.Library)
+		}
+		if err != nil {
+			return err
+		}
 		return a.imported(cmd.Context(), im, targets)
 	})
 }
@@ -142,7 +152,7 @@ func (a *app) imported(ctx context.Context, im *local.Importer, targets []local.
 	err := im.Import(ctx, targets, func(r local.Imported) {
 		failed, exists = failed || !r.OK, exists && (r.OK || r.Exists)
 		if results = append(results, r); !a.json {
-			r.Print(a.out, a.palette(), a.verbose)
+			r.Print(term.Words(a.out), a.palette(), a.verbose)
 		}
 	})
 	if err == nil && a.json {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,15 +33,20 @@ func newDataShow(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		e, b, err := a.openSeries(cmd, s)
+		var b *market.Bars
+		e, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) (e local.StoredSeries, err error) {
+			e, b, err = l.Judged(ctx, s)
+			return e, err
+		})
 		if err != nil {
-			return err
+			return noLab(err, s)
 		}
 		shown, err := local.Describe(b, head, tail)
 		if err != nil {
 			return err
 		}
 		shown.MadeUp, shown.Origin, shown.Source = e.MadeUp, e.Origin, e.Source
+		shown.Record, shown.Findings, shown.Accepted = e.Record, e.Findings, e.Accepted
 		return a.print(shown, func(w io.Writer) { shown.Print(w) })
 	}
 	return cmd

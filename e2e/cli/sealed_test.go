@@ -33,6 +33,7 @@ func TestSealedHoldout_IsInNoAnswerPageOrFile(t *testing.T) {
 		}
 	}
 	l.imports(b)
+	l.must("data", "accept", "EURUSD", "1h", "level-jump") // the holdout begins with a jump
 	l.serve()
 	l.must("research", "EURUSD 1h", "--bypass-gates", "--seed", "1", "--count", "2", "--follow")
 	if looks := l.got(api.Base + "/looks"); !bytes.Contains(looks, []byte(`"data":[]`)) {

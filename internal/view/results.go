@@ -47,14 +47,15 @@ func Results(w io.Writer, p term.Palette, r api.Results, verdict *research.Asses
 
 // shownResult is what is shown of a result on a terminal; --json has the rest.
 type shownResult struct {
-	Summary    string               `json:"summary"`
-	Warnings   []string             `json:"warnings"`
-	ResultHash string               `json:"result_hash"`
-	Metrics    map[string]*float64  `json:"metrics"`         // of a backtest: numbers, or null where undefined
-	Judged     researchFigures      `json:"backtest_result"` // of a research: likewise
-	Accounts   []shownAccount       `json:"accounts"`        // of a backtest of several symbols
-	Costs      []research.PaidCosts `json:"costs"`           // of a research
-	MadeUp     *bool                `json:"made_up"`
+	Summary    string                 `json:"summary"`
+	Warnings   []string               `json:"warnings"`
+	ResultHash string                 `json:"result_hash"`
+	Metrics    map[string]*float64    `json:"metrics"`         // of a backtest: numbers, or null where undefined
+	Judged     researchFigures        `json:"backtest_result"` // of a research: likewise
+	Accounts   []shownAccount         `json:"accounts"`        // of a backtest of several symbols
+	Costs      []research.PaidCosts   `json:"costs"`           // of a research
+	MadeUp     *bool                  `json:"made_up"`
+	Data       []research.SeriesFacts `json:"data"` // of a research
 	Holds      *struct {
 		Undefined int `json:"undefined"`
 		Unsure    int `json:"unsure"`
@@ -137,6 +138,9 @@ func Figures(w io.Writer, result json.RawMessage) {
 	}
 	if r.MadeUp != nil {
 		printFigure(w, "prices", term.Prices(r.MadeUp))
+	}
+	for _, s := range r.Data {
+		printFigure(w, "data", term.Plain(s.String()))
 	}
 	printAccounts(w, r.Accounts, r.Judged.symbols)
 	if r.ResultHash != "" {

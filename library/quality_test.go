@@ -1,0 +1,119 @@
+package library
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
+)
+
+// scaled is a series whose prices are multiplied in a span of bars.
+func scaled(b *market.Bars, factor float64, from, to int) *market.Bars {
+	c := *b
+	for _, column := range []*[]float64{&c.Open, &c.High, &c.Low, &c.Close} {
+		*column = slices.Clone(*column)
+		for i := from; i < to; i++ {
+			(*column)[i] *= factor
+		}
+	}
+	return &c
+}
+
+// rules are the findings in short: severity, rule, and whether they are sealed.
+func rules(found []quality.ContentFinding) (list []string) {
+	for _, f := range found {
+		said := string(f.Severity) + " " + string(f.Rule)
+		if f.Sealed {
+			said += " sealed"
+		}
+		list = append(list, said)
+	}
+	return list
+}
+
+func TestImport_JudgesTheBars(t *testing.T) {
+	b := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 2000, Seed: 4})
+	other := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 2000, Seed: 5})
+	for name, c := range map[string]struct {
+		first *market.Bars // that the lab has before; nil: none
+		bars  *market.Bars
+		mode  jobs.ImportMode
+		want  []string
+	}{
+		"clean":                   {nil, b, jobs.ImportNew, nil},
+		"another unit from a bar": {nil, scaled(b, 10, 900, 2000), jobs.ImportNew, []string{"severe unit-jump"}},
+		"the same in the holdout": {nil, scaled(b, 10, 1700, 2000), jobs.ImportNew, []string{"severe unit-jump sealed"}},
+		"both": {
+			nil, scaled(scaled(b, 10, 900, 2000), 10, 1700, 2000), jobs.ImportNew, []string{"severe unit-jump", "severe unit-jump sealed"},
+		},
+		"a unit jump at the joint": {
+			b.Slice(0, 1500), scaled(b, 10, 1500, 2000).Slice(1500, 2000), jobs.ImportAppend, []string{"severe unit-jump sealed"},
+		},
+		"added bars of other units": {b.Slice(0, 1500), scaled(b, 10, 0, 2000), jobs.ImportAppend, []string{"severe unit-jump"}},
+		"added bars that differ":    {b.Slice(0, 1500), scaled(b, 1.001, 700, 705), jobs.ImportAppend, []string{"warning revised"}},
+		"added bars of another market": {
+			b.Slice(0, 1500), other, jobs.ImportAppend, []string{"severe other-market"},
+		},
+		"bars that replace others": {scaled(b, 1e5, 0, 2000), b, jobs.ImportReplace, []string{"warning unit-jump"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			if c.first != nil {
+				if _, err := l.library.Import(t.Context(), Import{Bars: c.first, Origin: ktrdr.BarsFromFile}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			done, err := l.library.Import(t.Context(), Import{Bars: c.bars, Mode: c.mode, Origin: ktrdr.BarsFromFile})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := rules(done.Entry.Findings)
+			if c.bars == other { // its prices jump at the joint, too
+				got = got[:min(1, len(got))]
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("found %v, want %v: %v", got, c.want, done.Entry.Findings)
+			}
+			for _, f := range done.Entry.Findings {
+				if f.Sealed && len(f.At) > 0 {
+					t.Errorf("places in the holdout are told: %+v", f)
+				}
+			}
+		})
+	}
+}
+
+// Bars of an earlier version are judged when research asks for them, once.
+func TestUsable_JudgesBarsThatWereNotJudged(t *testing.T) {
+	l := newLab(t)
+	b := scaled(market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 2000, Seed: 4}), 10, 900, 2000)
+	n, err := l.library.newBars(t.Context(), b, ktrdr.BarsFromFile, "old.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.store.AddBars(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	markets := NewMarkets(l.store, l.blobs)
+	e, err := l.library.Info(t.Context(), "EURUSD", market.H1)
+	if err != nil || e.Findings != nil {
+		t.Fatalf("findings before: %v (%v)", e.Findings, err)
+	}
+	err = l.library.Usable(t.Context(), []jobs.SeriesInfo{e}, []*market.Bars{b}, 0, markets.Of)
+	if ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+		t.Errorf("usable: %v, want CodeConflict", err)
+	}
+	e, err = l.library.Info(t.Context(), "EURUSD", market.H1)
+	if err != nil || !slices.Equal(rules(e.Findings), []string{"severe unit-jump"}) {
+		t.Errorf("stored findings: %v (%v)", rules(e.Findings), err)
+	}
+	if e, err = l.library.Accept(t.Context(), e, ktrdr.Market{}, []string{"unit-jump"}, "ann"); err != nil || len(e.Accepted) != 1 {
+		t.Fatalf("accepted %v (%v)", e.Accepted, err)
+	}
+	if err := l.library.Usable(t.Context(), []jobs.SeriesInfo{e}, []*market.Bars{b}, 0, markets.Of); err != nil {
+		t.Errorf("usable once accepted: %v", err)
+	}
+}

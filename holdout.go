@@ -2,6 +2,7 @@ package ktrdr
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -16,6 +17,15 @@ type Holdout struct {
 	From       time.Time `json:"from"`
 	Looks      int       `json:"looks"`                // that the next look at it pays for; a claim that is followed over its bars is one
 	ReplacedAt time.Time `json:"replaced_at,omitzero"` // when a later one was set; zero for the newest
+}
+
+// String is where the holdout begins and its budget, for people.
+func (h Holdout) String() string {
+	text := fmt.Sprintf("from %s, the next look at it pays for %d before it", minute(h.From), h.Looks)
+	if !h.ReplacedAt.IsZero() {
+		text += ", replaced on " + h.ReplacedAt.UTC().Format(time.DateOnly)
+	}
+	return text
 }
 
 // HoldoutFor is where the holdout begins that was given to a research: the newest that

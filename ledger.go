@@ -17,6 +17,7 @@ type Market struct {
 	LookedUntil time.Time      `json:"looked_until,omitzero"` // close of the last bar that a look used; zero before the first
 	Trials      int            `json:"trials"`                // strategies that were tried on it
 	Looks       int            `json:"looks"`                 // that the next look at its newest holdout pays for
+	Claims      int            `json:"claims"`                // that are followed: each is a look that a new holdout pays for
 	Head        ChainHead      `json:"ledger_head,omitzero"`  // of the chain of its ledger; zero while nothing has ended
 	Series      []MarketSeries `json:"series,omitempty"`
 }

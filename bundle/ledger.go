@@ -66,7 +66,7 @@ func (v *verification) readLedgers(b *Bundle) *ledger {
 // take notes an entry. Exactly the member of its kind is set.
 func (l *ledger) take(e ktrdr.ChainEntry) bool {
 	set := 0
-	for _, is := range []bool{e.Earlier != nil, e.Trial != nil, e.Look != nil, e.Result != nil, e.Merge != nil} {
+	for _, is := range []bool{e.Earlier != nil, e.Trial != nil, e.Look != nil, e.Result != nil, e.Merge != nil, e.Holdout != nil} {
 		if is {
 			set++
 		}
@@ -90,6 +90,8 @@ func (l *ledger) take(e ktrdr.ChainEntry) bool {
 		ok = ok && e.Earlier != nil && e.Position == 1
 	case ktrdr.ChainMerge:
 		ok = ok && e.Merge != nil
+	case ktrdr.ChainHoldout:
+		ok = ok && e.Holdout != nil
 	default:
 		ok = false
 	}
@@ -118,9 +120,9 @@ func nameOf(t *ktrdr.TrialEntry) string {
 }
 
 // countLooks requires that every look of a market is in its chain, and pays for those
-// before it.
+// before it at its holdout. A new holdout keeps the rules.
 func (v *verification) countLooks(l *ledger, market string) {
-	looks := 0
+	looks, b := 0, newBudgets()
 	for i := range l.chains[market] {
 		e := &l.chains[market][i]
 		switch {
@@ -129,14 +131,19 @@ func (v *verification) countLooks(l *ledger, market string) {
 		case e.Merge != nil:
 			v.merged(l, e)
 			looks += e.Merge.Looks
+			b.merge()
+		case e.Holdout != nil:
+			v.renew(b, e, looks)
+		case e.Result != nil:
+			b.result(e.Result)
 		case e.Look != nil:
 			looks++
 			if e.Look.Number != looks {
 				v.refuse(WrongLooks, "link %d of %s is look %d, and look %d comes next: a look was dropped", e.Position, market, e.Look.Number, looks)
 				looks = e.Look.Number
 			}
-			if e.Look.Before < looks-1 {
-				v.refuse(WrongLooks, "look %d at %s pays for %d looks before it; there were %d", looks, market, e.Look.Before, looks-1)
+			if must := looks - 1 - b.look(e.Look); e.Look.Before < must {
+				v.refuse(WrongLooks, "look %d at %s pays for %d looks before it; there were %d at its holdout", looks, market, e.Look.Before, must)
 			}
 		}
 	}

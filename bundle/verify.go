@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/research"
@@ -265,6 +266,10 @@ func (v *verification) checkLook(c *claimed, b *Bundle, confirm *research.Confir
 			v.refuse(WrongHoldout, "the look is at %.40s %.10s bars with the hash %.12s; the ledger reserved it for others: the holdout was swapped",
 				h.Symbol, h.Timeframe, h.Hash)
 		}
+	}
+	if confirm.From.Before(c.look.Holdout) {
+		v.refuse(WrongHoldout, "the look trades from %s, and the ledger counts it at the holdout that begins at %s",
+			confirm.From.UTC().Format(time.RFC3339), c.look.Holdout.UTC().Format(time.RFC3339))
 	}
 	if confirm.Research != b.Manifest.Research || confirm.ResultHash != c.trial.TrialFigures.Hash {
 		v.refuse(WrongResult, "the look confirms result %.12s of %.80s, and the ledger says %.12s", confirm.ResultHash, confirm.Research,

@@ -24,7 +24,7 @@ import (
 // LoadRunner runs imports into a library and assigns each series to its market.
 // It is for workers inside a backend: only those reach the library. The share is
 // that of ServiceConfig.Holdout.
-// instruments reads the file of instruments; nil: there is none.
+// instruments reads the file of instruments; nil: the lab has no such file.
 func LoadRunner(l *library.Library, m *library.Markets, share float64,
 	instruments func(context.Context) (instrument.File, error),
 ) worker.Runner {

@@ -22,6 +22,7 @@ func seriesOf(e jobs.SeriesInfo, p library.Placement) jobs.LibrarySeries {
 		Market:  p.Market.ID, MarketReason: p.Reason, MarketQuestion: p.Question,
 		HoldoutFrom: p.Market.HoldoutFrom, Trials: p.Market.Trials, Looks: p.Market.Looks,
 		Record: e.Record, Findings: quality.Seal(e.Findings, p.Market.HoldoutFrom), Accepted: e.Accepted,
+		Holdouts: p.Market.Holdouts,
 	}
 }
 

@@ -237,6 +237,9 @@ func (s *Server) countReading(ctx context.Context, looks []ktrdr.Look) error {
 		}
 		for _, m := range l.Markets {
 			n.Markets = append(n.Markets, m.Market)
+			if m.Holdout.After(n.Holdout) {
+				n.Holdout = m.Holdout
+			}
 		}
 		if _, err := s.engine.ReserveLook(ctx, n); err != nil {
 			return err

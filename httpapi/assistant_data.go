@@ -10,12 +10,14 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/report"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // What an assistant may do with prices, and what it is told about them:
 //
 //	it reads bars of a symbol ──▶ the holdouts of the symbol keep the start that they have now
 //	it imports bars           ──▶ the same for all markets: bars that it adds move no holdout
+//	it starts a research      ──▶ on the holdout that there is
 //	the result of an import   ──▶ no price, and no number that tells how similar two series are
 //
 // A person decides markets and time zones: a copy in a market of its own has no trials
@@ -24,6 +26,11 @@ import (
 // checkData refuses a request of an assistant that would make a holdout research data.
 func (s *Server) checkData(ctx context.Context, in any) error {
 	switch r := in.(type) {
+	case research.Request:
+		if r.HoldoutFrom != "" {
+			return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not send holdout_from: it makes the old holdout research data; "+
+				"a person can do it with `ktrdr research --holdout-from`")
+		}
 	case api.BarsRequest:
 		return s.desk.FixHoldouts(ctx, r.Symbol)
 	case api.SeriesRequest:

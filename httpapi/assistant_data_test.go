@@ -11,11 +11,12 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/report"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // A copy of a series in a market of its own would make its holdout research data, and
 // would have no trials and no looks.
-func TestAssistant_DecidesNoMarket(t *testing.T) {
+func TestAssistant_DecidesNoMarketAndNoHoldout(t *testing.T) {
 	desk := &fakeDesk{}
 	s := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = desk }).server
 	for _, as := range api.Assistants {
@@ -23,6 +24,11 @@ func TestAssistant_DecidesNoMarket(t *testing.T) {
 		for _, in := range []jobs.DataLoadRequest{{NewMarket: true}, {SameMarketAs: "EURUSD"}, {Divide: 10}, {Zone: "Asia/Tokyo"}} {
 			if err := s.checkAssistant(c, in); ktrdr.CodeOf(err) != ktrdr.CodeForbidden {
 				t.Errorf("%+v: %v", in, err)
+			}
+		}
+		for _, dry := range []bool{false, true} {
+			if err := s.checkAssistant(c, research.Request{HoldoutFrom: "2024-01-01", DryRun: dry}); ktrdr.CodeOf(err) != ktrdr.CodeForbidden {
+				t.Errorf("a new holdout: %v", err)
 			}
 		}
 	}

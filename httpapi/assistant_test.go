@@ -144,14 +144,16 @@ func TestAssistant_ThatReadsAHoldoutIsCountedAsALook(t *testing.T) {
 	s := serve(t, engine).server
 	c := &call{Request: mustRequest(t), assistant: api.AssistantOpens}
 	looks := []ktrdr.Look{
-		{Key: "a", Kind: ktrdr.LookConfirmation, Research: "op_r", Markets: []ktrdr.LookMarket{{Market: "m", Number: 1}}, EndedAt: time.Now()},
+		{Key: "a", Kind: ktrdr.LookConfirmation, Research: "op_r", EndedAt: time.Now(),
+			Markets: []ktrdr.LookMarket{{Market: "m", Number: 1, Holdout: time.Unix(1e9, 0)}}},
 		{Key: "b", Kind: ktrdr.LookConfirmation, Markets: []ktrdr.LookMarket{{Market: "m", Number: 2}}}, // has shown nothing yet
 		{Key: "c", Kind: ktrdr.LookByHand, Markets: []ktrdr.LookMarket{{Market: "m", Number: 3}}, EndedAt: time.Now()},
 	}
 	if err := s.seal(c, &api.Results{Operation: "op_r", Looks: looks}); err != nil {
 		t.Fatal(err)
 	}
-	if len(reserved) != 1 || reserved[0].Key != "assistant/a" || reserved[0].Research != "op_r" || len(reserved[0].Markets) != 1 {
+	if len(reserved) != 1 || reserved[0].Key != "assistant/a" || reserved[0].Research != "op_r" || len(reserved[0].Markets) != 1 ||
+		!reserved[0].Holdout.Equal(time.Unix(1e9, 0)) {
 		t.Errorf("reserved %+v, want one look at a", reserved)
 	}
 }

@@ -77,11 +77,13 @@ type LibrarySeries struct {
 	MarketQuestion string    `json:"market_question,omitempty"` // what the user must decide, and how
 	HoldoutFrom    time.Time `json:"holdout_from,omitzero"`     // of the market; bars that close after this are its holdout
 	Trials         int       `json:"trials"`                    // on the market
-	Looks          int       `json:"looks"`                     // at its holdout
+	Looks          int       `json:"looks"`                     // that the next look at its holdout pays for
 
 	Record   ktrdr.BarsRecord         `json:"record,omitzero"`    // how its prices were read
 	Findings []quality.ContentFinding `json:"findings"`           // what is doubtful in its content; null: not judged yet
 	Accepted []ktrdr.AcceptedFinding  `json:"accepted,omitempty"` // the findings that a person accepts
+
+	Holdouts []ktrdr.Holdout `json:"holdouts,omitempty"` // of the market, with those before, oldest first
 }
 
 // SeriesCheck is what a check of a series found. It reads the bars before the

@@ -49,6 +49,8 @@ type MarketFacts struct {
 	HoldoutFrom time.Time `json:"holdout_from,omitzero"`
 	Trials      int       `json:"trials"`
 	Looks       int       `json:"looks"`
+
+	Holdouts []ktrdr.Holdout `json:"holdouts,omitempty"` // with those before, oldest first
 }
 
 // SeriesOf is an entry without its market.
@@ -62,7 +64,7 @@ func AllOf(entries []jobs.SeriesInfo) []StoredSeries { return text.Map(entries, 
 // In is the series in a market.
 func (s StoredSeries) In(p library.Placement) StoredSeries {
 	m := p.Market
-	s.MarketFacts = MarketFacts{m.ID, p.Reason, p.Question, m.HoldoutFrom, m.Trials, m.Looks}
+	s.MarketFacts = MarketFacts{m.ID, p.Reason, p.Question, m.HoldoutFrom, m.Trials, m.Looks, m.Holdouts}
 	return s
 }
 

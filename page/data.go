@@ -289,6 +289,11 @@ func (v *series) facts(s *jobs.LibrarySeries) {
 	say("Trials on the market", v.Trials)
 	say("Holdout looks", v.Looks)
 	say("Holdout begins", v.Holdout)
+	if len(s.Holdouts) > 1 {
+		for _, h := range s.Holdouts {
+			say("Holdout", h.String())
+		}
+	}
 }
 
 // findingsOf says what a check found. Gaps are told, but are not errors.

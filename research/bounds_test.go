@@ -84,7 +84,7 @@ func TestDesk_AHoldoutHasAtLeastItsLastBar(t *testing.T) {
 		holdout int // bars; 0: refused
 	}{{last - 3600, 2}, {last, 1}, {last + 1, 0}, {bars.Time[0], 0}} {
 		a.from["mkt_EURUSD"] = time.Unix(c.from, 0).UTC()
-		p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1}, nil)
+		p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1}, nil, time.Time{})
 		if c.holdout == 0 {
 			if ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "all on one side of") {
 				t.Errorf("from %d s after the last bar: err = %v, want it refused", c.from-last, err)
@@ -122,7 +122,7 @@ func (m marketsBy) FixHoldout(ctx context.Context, id string, from time.Time) (t
 func TestDesk_FindsTheMarketOfEverySymbol(t *testing.T) {
 	d, a := pairs(t)
 	symbols, frames := []string{"EURGBP", "USDCAD"}, []market.Timeframe{market.H1, market.H4}
-	p, err := d.cut(t.Context(), symbols, frames, nil)
+	p, err := d.cut(t.Context(), symbols, frames, nil, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,14 +139,14 @@ func TestDesk_FindsTheMarketOfEverySymbol(t *testing.T) {
 			}
 			return b.Symbol
 		}}
-		if _, err := d.cut(t.Context(), symbols, frames, nil); ktrdr.CodeOf(err) != ktrdr.CodeInvalid ||
+		if _, err := d.cut(t.Context(), symbols, frames, nil, time.Time{}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid ||
 			!strings.Contains(err.Error(), "the bars of "+symbol+" belong to several markets") {
 			t.Errorf("symbol %d of two markets: err = %v, want it refused", i, err)
 		}
 	}
 	down := errors.New("the database is away")
 	d.cfg.Markets = marketsBy{attic: a, id: func(b *market.Bars) string { return b.Symbol }, fix: down}
-	if _, err := d.cut(t.Context(), symbols, frames, nil); !errors.Is(err, down) {
+	if _, err := d.cut(t.Context(), symbols, frames, nil, time.Time{}); !errors.Is(err, down) {
 		t.Errorf("err = %v, want that the start of the holdout could not be stored", err)
 	}
 }

@@ -96,7 +96,7 @@ func confirmation(finalist *ktrdr.Operation, from time.Time) (ktrdr.NewOperation
 		Research: finalist.ID, ResultHash: result.ResultHash, Strategy: state.StrategyName, RunPosition: spec.RunPosition,
 		Model: *result.Model, Symbols: s.Data.Symbols, From: spec.HoldoutFrom, Rules: spec.Rules, Costs: result.Costs,
 	}
-	if from.After(c.From) { // the markets were merged with others since
+	if from.After(c.From) { // see RunController.confirmation
 		c.From = from
 	}
 	if !slices.ContainsFunc(spec.Sealed, func(s Span) bool { return s.To.After(c.From) }) {
@@ -127,7 +127,7 @@ func (s ConfirmSpec) operation(of Spec, priority int) (ktrdr.NewOperation, error
 	if err != nil {
 		return ktrdr.NewOperation{}, err
 	}
-	look := &ktrdr.NewLook{Kind: ktrdr.LookConfirmation, Research: s.Research, Strategy: s.Strategy, Spans: spans}
+	look := &ktrdr.NewLook{Kind: ktrdr.LookConfirmation, Research: s.Research, Strategy: s.Strategy, Holdout: s.From, Spans: spans}
 	for _, m := range slices.Concat(of.Markets, of.ContextMarkets) {
 		if !slices.Contains(look.Markets, m.Market) {
 			look.Markets = append(look.Markets, m.Market)

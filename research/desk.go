@@ -46,6 +46,9 @@ type Markets interface {
 	// FixHoldout sets where the holdout of a market begins unless that is set,
 	// and returns what is set.
 	FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error)
+	// RenewHoldouts replaces holdouts by later ones, all or none; CodeConflict when
+	// another request or look was faster.
+	RenewHoldouts(ctx context.Context, renew []ktrdr.NewHoldout) error
 }
 
 // DeskConfig is what a desk is made of.
@@ -130,6 +133,9 @@ type Request struct {
 	Timeframes    []string  `json:"timeframes,omitempty"` // decisions are made at the shortest; designs may also read the others
 	// cost floors of this run in basis points: SYMBOL=COMMISSION/SLIPPAGE/SPREAD, comma separated; * is every other symbol
 	Costs string `json:"costs,omitempty"`
+	// replace the holdout by a later one with a budget of its own: it begins at this date, after the bars of every look, and is
+	// at least as long; empty: the newest holdout stays
+	HoldoutFrom string `json:"holdout_from,omitempty"`
 	// assistant: an AI assistant gives the strategies, by the Model Context Protocol; empty: the model designs
 	Designer string `json:"designer,omitempty"`
 	// with designer assistant: how long a research waits for a strategy before the built-in designer takes over; absent means 30 minutes
@@ -198,7 +204,7 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 		return PlannedRun{}, err
 	}
 	plan := c.about
-	parts, err := d.cut(ctx, plan.symbols, plan.frames, plan.context)
+	parts, err := d.cut(ctx, plan.symbols, plan.frames, plan.context, c.renew)
 	if err != nil {
 		return PlannedRun{}, err
 	}
@@ -229,6 +235,7 @@ type checkedRequest struct {
 	costs   []SymbolCosts
 	file    instrument.File // of instruments
 	doubts  []string        // about the bars
+	renew   time.Time       // where new holdouts begin; zero: none are asked for
 }
 
 // measure brings the spreads of the bars into the costs, and what the bars warn of.
@@ -236,7 +243,7 @@ func (c *checkedRequest) measure(p parts) subject {
 	var warnings []string
 	c.costs, warnings = measured(c.costs, p.spreads)
 	c.doubts = survivors(p.traded, p.library, c.file)
-	c.about.warnings = slices.Concat(c.about.warnings, warnings, c.doubts)
+	c.about.warnings = slices.Concat(c.about.warnings, warnings, c.doubts, p.renewal.kept)
 	return c.about
 }
 
@@ -257,6 +264,9 @@ func (d *Desk) checked(ctx context.Context, t Request) (c checkedRequest, err er
 		return c, err
 	}
 	c.Request = t
+	if c.renew, err = t.holdoutDay(); err != nil {
+		return c, err
+	}
 	if c.budget, err = d.budget(ctx, t.Model); err != nil {
 		return c, err
 	}

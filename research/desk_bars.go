@@ -27,6 +27,7 @@ type parts struct {
 	context           []SymbolMarket // and of the context symbols
 	starts            []time.Time    // where the holdouts of all of them begin
 	from              time.Time      // trading of the holdout begins here
+	renewal                          // of these holdouts, if it was asked for
 	spreads           []MeasuredSpread
 	data              []SeriesFacts     // of all series
 	traded            []jobs.SeriesInfo // those of them that are no context
@@ -43,8 +44,8 @@ type parts struct {
 //
 // With one market both starts are the same. The bars of context symbols are cut at
 // the same instants, and have their part in where these are: their holdouts stay closed.
-func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series) (parts, error) {
-	v, err := d.divide(ctx, symbols, frames, others, d.cfg.Markets.Of)
+func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series, renew time.Time) (parts, error) {
+	v, err := d.divide(ctx, symbols, frames, others, renew, d.cfg.Markets.Of)
 	if err != nil {
 		return parts{}, err
 	}
@@ -82,8 +83,9 @@ type divided struct {
 	cuts   []int
 }
 
-// divide finds where the holdouts begin. It stores nothing, unless of does.
-func (d *Desk) divide(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series,
+// divide finds where the holdouts begin. renew is where new ones are asked to begin; zero
+// if none are. It stores nothing, unless of does.
+func (d *Desk) divide(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series, renew time.Time,
 	of marketOf,
 ) (v divided, err error) {
 	var infos []jobs.SeriesInfo
@@ -95,7 +97,11 @@ func (d *Desk) divide(ctx context.Context, symbols []string, frames []market.Tim
 	if v.library, err = d.cfg.Library.List(ctx); err != nil {
 		return v, err
 	}
+	v.renewal.from = renew
 	at, err := d.starts(ctx, &v.parts, v.series, len(v.series)-len(others), of)
+	if err == nil {
+		err = v.renewal.check()
+	}
 	if err != nil {
 		return v, err
 	}
@@ -147,6 +153,11 @@ func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars, trad
 			continue
 		}
 		from := m.HoldoutFrom
+		if !p.renewal.from.IsZero() {
+			if from, err = p.renewal.of(ShortestOf(series, b.Symbol), &m); err != nil {
+				return 0, err
+			}
+		}
 		if from.IsZero() {
 			from = library.HoldoutStart(ShortestOf(series, b.Symbol), m, d.cfg.Holdout)
 		}
@@ -162,6 +173,11 @@ func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars, trad
 
 // fix stores the holdout starts of the markets when nothing else is wrong.
 func (d *Desk) fix(ctx context.Context, p *parts) error {
+	if len(p.renewal.holdouts) > 0 {
+		if err := d.cfg.Markets.RenewHoldouts(ctx, p.renewal.holdouts); err != nil {
+			return err
+		}
+	}
 	for i, m := range slices.Concat(p.markets, p.context) {
 		from, err := d.cfg.Markets.FixHoldout(ctx, m.Market, p.starts[i])
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -12,7 +13,7 @@ import (
 func TestDesk_PinsBarsWithoutAFileThatADeathWouldLeave(t *testing.T) {
 	d, a := newDesk(t, map[string]int{"EURUSD": 3000})
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
-	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1}, nil)
+	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1}, nil, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,11 +31,13 @@ import (
 type attic struct {
 	blobs map[ktrdr.Hash][]byte
 	from  map[string]time.Time // where the holdouts of markets begin
+	until map[string]time.Time // what looks at them used
+	renew [][]ktrdr.NewHoldout // that were asked for
 }
 
 func (a *attic) Of(_ context.Context, b *market.Bars) (ktrdr.Market, error) {
 	id := "mkt_" + b.Symbol
-	return ktrdr.Market{ID: id, HoldoutFrom: a.from[id]}, nil
+	return ktrdr.Market{ID: id, HoldoutFrom: a.from[id], LookedUntil: a.until[id], Looks: 2, Claims: 1}, nil
 }
 
 func (a *attic) Known(ctx context.Context, b *market.Bars) (ktrdr.Market, error) { return a.Of(ctx, b) }
@@ -45,6 +47,14 @@ func (a *attic) FixHoldout(_ context.Context, market string, from time.Time) (ti
 		a.from[market] = from
 	}
 	return a.from[market], nil
+}
+
+func (a *attic) RenewHoldouts(_ context.Context, renew []ktrdr.NewHoldout) error {
+	a.renew = append(a.renew, renew)
+	for _, n := range renew {
+		a.from[n.Market] = n.From
+	}
+	return nil
 }
 
 func (a *attic) Put(_ context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
@@ -122,7 +132,7 @@ func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
 	for symbol, n := range bars {
 		added(t, library, market.Synth(market.SynthConfig{Symbol: symbol, Bars: n, Seed: 3}))
 	}
-	a := &attic{blobs: map[ktrdr.Hash][]byte{}, from: map[string]time.Time{}}
+	a := &attic{blobs: map[ktrdr.Hash][]byte{}, from: map[string]time.Time{}, until: map[string]time.Time{}}
 	d, err := NewDesk(DeskConfig{
 		Library: library, Blobs: a, Memory: a, Markets: a, Models: []string{"sonnet"}, KernelClass: neural.Best().Class(),
 		Strategy: func(_ context.Context, name string) ([]byte, error) {
@@ -352,7 +362,7 @@ func TestDesk_CutsAllTimeframesAtOneInstant(t *testing.T) {
 		t.Fatal(err)
 	}
 	added(t, d.cfg.Library, long)
-	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H4, market.H1}, nil)
+	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H4, market.H1}, nil, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,7 +441,7 @@ func TestDesk_CutsWhereTheHoldoutOfTheMarketBegins(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.from["mkt_EURUSD"] = time.Unix(bars.Time[1500], 0).UTC()
-	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1}, nil)
+	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1}, nil, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -448,7 +458,7 @@ func TestDesk_CutsSeveralMarketsSoThatNoHoldoutWasSearched(t *testing.T) {
 	}
 	early, late := time.Unix(bars.Time[1200], 0).UTC(), time.Unix(bars.Time[1700], 0).UTC()
 	a.from["mkt_EURUSD"], a.from["mkt_GBPUSD"] = late, early
-	p, err := d.cut(t.Context(), []string{"EURUSD", "GBPUSD"}, []market.Timeframe{market.H1}, nil)
+	p, err := d.cut(t.Context(), []string{"EURUSD", "GBPUSD"}, []market.Timeframe{market.H1}, nil, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

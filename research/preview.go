@@ -72,7 +72,7 @@ func (d *Desk) preview(ctx context.Context, t Request) (Triggered, error) {
 		return Triggered{}, err
 	}
 	var markets []ktrdr.Market
-	v, err := d.divide(ctx, c.about.symbols, c.about.frames, c.about.context, func(ctx context.Context, b *market.Bars) (ktrdr.Market, error) {
+	v, err := d.divide(ctx, c.about.symbols, c.about.frames, c.about.context, c.renew, func(ctx context.Context, b *market.Bars) (ktrdr.Market, error) {
 		m, err := d.cfg.Markets.Known(ctx, b)
 		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound { // it is assigned when a research starts
 			m, err = ktrdr.Market{ID: b.Symbol}, nil
@@ -90,6 +90,9 @@ func (d *Desk) preview(ctx context.Context, t Request) (Triggered, error) {
 	}
 	p.addSeries(v, c)
 	for _, m := range markets { // a look reads context symbols too, and a trial does not count there
+		if v.renewal.renews(m.ID) {
+			m.Looks = m.Claims
+		}
 		p.Looks = max(p.Looks, m.Looks)
 	}
 	if err := d.estimate(ctx, p, c, markets[:len(markets)-len(c.about.context)]); err != nil {

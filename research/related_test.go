@@ -71,7 +71,7 @@ func alikeDesk(t *testing.T) (*Desk, *attic, Spec, *strategy.Strategy) {
 	} {
 		added(t, d.cfg.Library, likened(own.Slice(x.from, x.to), x.symbol, x.correlation, uint64(10+i%3)))
 	}
-	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1}, nil)
+	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1}, nil, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

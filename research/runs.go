@@ -166,9 +166,10 @@ func (u *unconfirmed) Error() string {
 	return fmt.Sprintf("finalist %s is not opened: %v", u.of, u.why)
 }
 
-// confirmation makes the operation that confirms a finalist. The holdout of a
-// market may have moved since the research was created, by a merge: bars before
-// its start now are no holdout any more.
+// confirmation makes the operation that confirms a finalist, on the holdout that its
+// research was given. A merge may have moved it since: bars before its start now are no
+// holdout any more. A strategy of an assistant is confirmed on the newest holdout only:
+// the assistant could read the bars before that.
 func (k *RunController) confirmation(ctx context.Context, best *ktrdr.Operation) (ktrdr.NewOperation, error) {
 	var from time.Time
 	spec, err := ktrdr.ParseSpec[Spec](best.Spec)
@@ -182,8 +183,13 @@ func (k *RunController) confirmation(ctx context.Context, best *ktrdr.Operation)
 			return ktrdr.NewOperation{}, &unconfirmed{best.ID, err}
 		case err != nil:
 			return ktrdr.NewOperation{}, err
-		case now.HoldoutFrom.After(from):
-			from = now.HoldoutFrom
+		}
+		start := now.HoldoutFrom
+		if spec.AssistantWait == 0 {
+			start = now.HoldoutFor(spec.HoldoutFrom)
+		}
+		if start.After(from) {
+			from = start
 		}
 	}
 	op, err := confirmation(best, from)

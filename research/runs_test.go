@@ -31,6 +31,7 @@ type diary struct {
 	paused   bool
 	batches  int       // that cancelling takes
 	holdout  time.Time // where the holdout of every market begins
+	holdouts []ktrdr.Holdout
 	fails    error
 
 	related FindRelated
@@ -138,7 +139,7 @@ func (d *diary) twice(t *testing.T) []RunStep {
 }
 
 func (d *diary) Market(_ context.Context, id string) (ktrdr.Market, error) {
-	return ktrdr.Market{ID: id, HoldoutFrom: d.holdout}, nil
+	return ktrdr.Market{ID: id, HoldoutFrom: d.holdout, Holdouts: d.holdouts}, nil
 }
 
 func (d *diary) Paused(context.Context) (bool, error) { return d.paused, nil }
@@ -299,6 +300,32 @@ func TestKeeper_ConfirmsOnlyOnBarsThatAreHoldoutNow(t *testing.T) {
 		}
 		if got, err := ktrdr.ParseSpec[ConfirmSpec](d.confirmed.Spec); err != nil || !got.From.Equal(c.want) {
 			t.Errorf("%s: from %v, %v, want %v", name, got.From, err, c.want)
+		}
+	}
+}
+
+// A research keeps the holdout that it was given. That of an assistant, who can read the
+// bars before the newest one since, does not.
+func TestKeeper_ConfirmsOnTheHoldoutThatTheResearchWasGiven(t *testing.T) {
+	spec, _ := spanned(t) // sealed from day 100 to day 120
+	spec.HoldoutFrom = day(100)
+	for name, c := range map[string]struct {
+		wait float64
+		want time.Time
+	}{
+		"of the built-in designer": {0, day(100)},
+		"of an assistant":          {60, day(115)},
+	} {
+		spec.AssistantWait = c.wait
+		d := lasting(func(d *diary) { d.run.Until, d.finalist, d.holdout = time.Time{}, finalist(t, spec), day(115) })
+		d.holdouts = []ktrdr.Holdout{{From: day(100)}, {From: day(115)}}
+		d.twice(t)
+		if d.confirmed == nil {
+			t.Fatalf("%s: not confirmed", name)
+		}
+		got, err := ktrdr.ParseSpec[ConfirmSpec](d.confirmed.Spec)
+		if err != nil || !got.From.Equal(c.want) || !d.confirmed.Look.Holdout.Equal(c.want) {
+			t.Errorf("%s: from %v, %v, look %+v, want %v", name, got.From, err, d.confirmed.Look, c.want)
 		}
 	}
 }

@@ -127,7 +127,9 @@ type ExperimentRow struct {
 	Standing     string `json:"standing,omitempty"` // what it came to, in words
 	MarketTrials int    `json:"market_trials"`      // on its market now
 	MarketLooks  int    `json:"market_looks"`
-	MadeUp       *bool  `json:"made_up"` // its prices, or some of them, were made up; null: not known
+	// in the answer about one research: the holdouts of its market with their budgets, oldest first
+	Holdouts []ktrdr.Holdout `json:"holdouts,omitempty"`
+	MadeUp   *bool           `json:"made_up"` // its prices, or some of them, were made up; null: not known
 
 	// Only in the answer about one research, not in a list.
 	Trial *ktrdr.Trial    `json:"trial,omitempty"`  // its row in the ledger
@@ -295,6 +297,13 @@ func (v Views) Experiment(ctx context.Context, id ktrdr.OperationID) (Experiment
 		if e.Examination, err = v.examination(ctx, e.Trial.Examination); err != nil {
 			return e, err
 		}
+	}
+	if e.Trial != nil {
+		m, err := v.Engine.Market(ctx, e.Trial.Market)
+		if err != nil {
+			return e, err
+		}
+		e.Holdouts = m.Holdouts
 	}
 	if e.Note, err = json.Marshal(records[0].Experiment); err != nil {
 		return e, fmt.Errorf("experiment %s: %w", id, err)

@@ -39,21 +39,18 @@ const (
 )
 
 // These change how many looks are past in the holdouts of the markets of look $1 that
-// begin at $2 or later.
-var (
-	onePast = []query{
-		`UPDATE markets SET looks_past = looks_past + 1 WHERE id IN (SELECT market_id FROM look_markets WHERE look_key = $1)
-			AND holdout_from >= $2`,
-		`UPDATE earlier_holdouts SET looks_past = looks_past + 1
-			WHERE market_id IN (SELECT market_id FROM look_markets WHERE look_key = $1) AND from_at >= $2`,
+// begin at $2 or later. The first holdout of a market pays for all looks.
+var onePast, onePastLess = pastBy("+ 1"), pastBy("- 1")
+
+func pastBy(change string) []query {
+	const ofLook = ` IN (SELECT market_id FROM look_markets WHERE look_key = $1)`
+	return []query{
+		query(`UPDATE markets SET looks_past = looks_past ` + change + ` WHERE id` + ofLook +
+			` AND holdout_from >= $2 AND id IN (SELECT market_id FROM earlier_holdouts)`),
+		query(`UPDATE earlier_holdouts SET looks_past = looks_past ` + change + ` WHERE market_id` + ofLook +
+			` AND from_at >= $2 AND from_at > (SELECT MIN(e.from_at) FROM earlier_holdouts AS e WHERE e.market_id = earlier_holdouts.market_id)`),
 	}
-	onePastLess = []query{
-		`UPDATE markets SET looks_past = looks_past - 1 WHERE id IN (SELECT market_id FROM look_markets WHERE look_key = $1)
-			AND holdout_from >= $2 AND looks_past > 0`,
-		`UPDATE earlier_holdouts SET looks_past = looks_past - 1
-			WHERE market_id IN (SELECT market_id FROM look_markets WHERE look_key = $1) AND from_at >= $2 AND looks_past > 0`,
-	}
-)
+}
 
 const longestBar = 7 * 24 * time.Hour
 

@@ -13,7 +13,9 @@ import (
 )
 
 const (
-	marketColumns = `id, created_at, COALESCE(holdout_from, 0), looked_until, trials, looks - looks_past, CASE WHEN chain_links > 0 THEN id ELSE '' END, chain_links,
+	marketColumns = `id, created_at, COALESCE(holdout_from, 0), looked_until, trials, looks - looks_past,
+		(SELECT COUNT(*) FROM look_markets AS n JOIN looks AS l ON l.key = n.look_key LEFT JOIN claims AS c ON c.operation_id = l.operation_id
+			WHERE n.market_id = markets.id AND l.claim = 1 AND (c.rung IS NULL OR c.rung <> 'retired' OR c.last_bar >= looked_until)), CASE WHEN chain_links > 0 THEN id ELSE '' END, chain_links,
 		chain_head`
 	seriesColumns = `market_id, symbol, timeframe, bars_hash, first_at, last_at, bars, prices, reason, added_at`
 
@@ -45,7 +47,7 @@ const (
 
 var scanMarket = fields(func(m *ktrdr.Market) []any {
 	return []any{
-		&m.ID, (*moment)(&m.CreatedAt), (*moment)(&m.HoldoutFrom), (*moment)(&m.LookedUntil), &m.Trials, &m.Looks,
+		&m.ID, (*moment)(&m.CreatedAt), (*moment)(&m.HoldoutFrom), (*moment)(&m.LookedUntil), &m.Trials, &m.Looks, &m.Claims,
 		&m.Head.Market, &m.Head.Links, (*digest)(&m.Head.Hash),
 	}
 })

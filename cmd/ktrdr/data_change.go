@@ -143,4 +143,9 @@ func printMarket(w io.Writer, s local.StoredSeries) {
 		holdout = "holdout from " + term.Minute(s.HoldoutFrom.Unix())
 	}
 	fmt.Fprintf(w, "%s, trials %d, looks %d\n", holdout, s.Trials, s.Looks)
+	if len(s.Holdouts) > 1 {
+		for _, h := range s.Holdouts {
+			fmt.Fprintf(w, "holdout %s\n", h)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
@@ -151,7 +152,7 @@ func (a *app) imported(ctx context.Context, im *local.Importer, targets []local.
 	err := im.Import(ctx, targets, func(r local.Imported) {
 		failed, exists = failed || !r.OK, exists && (r.OK || r.Exists)
 		if results = append(results, r); !a.json {
-			r.Print(a.out, a.palette(), a.verbose)
+			r.Print(term.Words(a.out), a.palette(), a.verbose)
 		}
 	})
 	if err == nil && a.json {

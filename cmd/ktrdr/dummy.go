@@ -74,7 +74,7 @@ func family(spec dummy.Spec, n int) dummy.Spec {
 func (a *app) warn(warnings []string) {
 	for _, x := range warnings {
 		if !a.json {
-			fmt.Fprintln(a.err, "warning:", term.Plain(x))
+			fmt.Fprintln(term.Words(a.err), "warning:", term.Plain(x))
 		}
 	}
 }

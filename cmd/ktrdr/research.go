@@ -79,6 +79,8 @@ func newResearch(a *app) *cobra.Command {
 		"`TIMEFRAME` of the bars, such as 1h; of several, decisions are made at the shortest")
 	flags.StringVar(&f.Costs, "costs", "", "cost floors of this run in basis points: `SYMBOL=COMMISSION/SLIPPAGE/SPREAD,…`, "+
 		"such as EURUSD=0.5/0.5/1 (default: instruments.yaml, then KTRDR_COSTS, then the default of the asset class)")
+	flags.StringVar(&f.HoldoutFrom, "holdout-from", "", "replace the holdout by a later one from this `DATE`, with a budget of its own; it begins "+
+		"after the bars of every look and is at least as long (default: the newest holdout stays)")
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, goal, bars and memory give the same results (default: made from the id of the run)")
 	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
 	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default: KTRDR_MODEL of the backend, else builtin)")
@@ -146,7 +148,7 @@ func (a *app) understood(made research.Triggered) {
 		return
 	}
 	for _, x := range made.Understood {
-		fmt.Fprintln(a.err, "understood:", term.Plain(x))
+		fmt.Fprintln(term.Words(a.err), "understood:", term.Plain(x))
 	}
 	if len(made.NotUnderstood) > 0 {
 		words := make([]string, len(made.NotUnderstood))
@@ -156,7 +158,7 @@ func (a *app) understood(made research.Triggered) {
 				words[i] += " (did you mean " + near + "?)"
 			}
 		}
-		fmt.Fprintln(a.err, "not understood:", strings.Join(words, ", "))
+		fmt.Fprintln(term.Words(a.err), "not understood:", strings.Join(words, ", "))
 	}
 	a.warn(made.Warnings)
 }

@@ -27,6 +27,7 @@ func TestHTML_FilesShowNothingOfASealedHoldout(t *testing.T) {
 		}
 	}
 	l.imports(b)
+	l.must("data", "accept", "EURUSD", "1h", "level-jump") // the step at the holdout is meant
 	backend, _ := l.serve()
 	l.must("research", "EURUSD 1h", "--bypass-gates", "--seed", "1", "--follow")
 	id := string(l.ops("--type", "agent_research")[0].ID)

@@ -78,6 +78,9 @@ func Experiment(w io.Writer, e research.ExperimentRow, run *report.Panel) {
 	if e.Summary != "" {
 		fmt.Fprintf(w, "\n%s\n", term.Plain(e.Summary))
 	}
+	for _, h := range e.Holdouts {
+		fmt.Fprintf(w, "Holdout %s.\n", h)
+	}
 	if run != nil {
 		fmt.Fprintln(w)
 		RunEvidence(w, run)

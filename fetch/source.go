@@ -120,7 +120,7 @@ func (f *Fetcher) Close() { f.client.Close() }
 // Names lists the sources.
 func (f *Fetcher) Names() []string { return slices.Sorted(maps.Keys(f.sources)) }
 
-// About says in one line what a source has.
+// About says in one line what a source has, and how its prices were adjusted.
 func (f *Fetcher) About(name string) string {
 	if s := f.sources[name]; s != nil {
 		return s.about

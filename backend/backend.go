@@ -276,7 +276,7 @@ func (b *Backend) openDesk(ctx context.Context) (err error) {
 	}
 	b.desk, err = compute.OpenService(compute.ServiceConfig{
 		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Pins: b.engine,
-		Holdout: b.cfg.Holdout, Kernel: b.kernel,
+		Holdout: b.cfg.Holdout, Kernel: b.kernel, Instruments: b.instruments,
 	})
 	if err == nil {
 		b.later("desk", b.desk.Close)

@@ -24,7 +24,7 @@ import (
 // LoadRunner runs imports into a library and assigns each series to its market.
 // It is for workers inside a backend: only those reach the library. The share is
 // that of ServiceConfig.Holdout.
-// instruments reads the file of instruments; nil: there is none.
+// instruments reads the file of instruments; nil reads no file.
 func LoadRunner(l *library.Library, m *library.Markets, share float64,
 	instruments func(context.Context) (instrument.File, error),
 ) worker.Runner {
@@ -77,7 +77,8 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 	}
 	done, err := r.library.Import(ctx, library.Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
-		Record: library.RecordOf(report, spec.Adjusted), Instrument: about, Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
+		Record: library.RecordOf(report, spec.Adjusted), Instrument: about,
+		Markets: r.markets, Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}, Holdout: r.holdout,
 		By: &library.Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done library.Imported) (json.RawMessage, error) {
 			return json.Marshal(jobs.LoadResult{
 				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,

@@ -239,7 +239,8 @@ func points(b *market.Bars) string {
 func (im *Importer) store(ctx context.Context, b *market.Bars, source string, r *Imported) error {
 	done, err := im.Lab.Library.Import(ctx, library.Import{
 		Bars: b, Mode: im.Mode, Origin: ktrdr.BarsFromFile, Source: source, MadeUp: new(false),
-		Record: library.RecordOf(r.Report, im.Options.Adjusted), Instrument: im.Instruments.Find(b.Symbol), Markets: im.Lab.Markets, Choice: im.Choice,
+		Record: library.RecordOf(r.Report, im.Options.Adjusted), Instrument: im.Instruments.Find(b.Symbol),
+		Markets: im.Lab.Markets, Choice: im.Choice,
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -60,14 +62,30 @@ func TestResearch_NewBarsGiveANewHoldout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := spec.Searched[0]; !spec.HoldoutFrom.Equal(held[1].From) || s.To.After(held[1].From) || spec.Sealed[0].From.Before(held[1].From) {
+	if s := spec.Searched[0]; !spec.HoldoutFrom.Equal(held[1].From) || s.To.After(held[1].From) ||
+		spec.Sealed[0].From.Before(held[1].From) {
 		t.Errorf("the research searches until %v, and its holdout begins at %v: want %v", s.To, spec.HoldoutFrom, held[1].From)
 	}
 	shown := l.must("memory", "show", claimed[1])
 	for _, h := range held {
-		if want := "Holdout from " + h.From.UTC().Format("2006-01-02 15:04") + ", the next look at it pays for"; !strings.Contains(shown, want) {
+		want := "Holdout from " + h.From.UTC().Format("2006-01-02 15:04") + ", the next look at it pays for"
+		if !strings.Contains(shown, want) {
 			t.Errorf("memory show does not say %q:\n%s", want, shown)
 		}
+	}
+
+	// An assistant sees the bars before the new holdout and none of it, and asks for none.
+	assistant := l.clientWith(ktrdr.ScopeAssistant)
+	seen, err := client.Call(t.Context(), assistant, api.SeriesBars, api.BarsRequest{
+		SeriesRequest: api.SeriesRequest{Symbol: "SYNTH", Timeframe: "1h"},
+	})
+	if err != nil || !seen.HoldoutFrom.Equal(held[1].From) || seen.Selected != first {
+		t.Errorf("an assistant is shown %d bars, and the holdout begins at %v (%v): want the %d before %s",
+			seen.Selected, seen.HoldoutFrom, err, first, looked)
+	}
+	_, err = assistant.Trigger(t.Context(), research.Request{Brief: "mean reversion on SYNTH", HoldoutFrom: looked}, "")
+	if ktrdr.CodeOf(err) != ktrdr.CodeForbidden {
+		t.Errorf("an assistant asks for a new holdout: %v", err)
 	}
 
 	before := held[1].Looks

@@ -99,6 +99,7 @@ type DocumentKind string
 const (
 	StrategyDocument    DocumentKind = "strategy"
 	InstrumentsDocument DocumentKind = "instruments" // the one file of instruments
+	FollowDocument      DocumentKind = "follow"      // a series that is kept current: from where, and how often
 )
 
 // Document is a text that a person wrote and that every backend needs.

@@ -402,6 +402,7 @@ func (b *Backend) Run(ctx context.Context) error {
 	g.Go(func() error { return b.exportTraces(ctx) })
 	g.Go(func() error { return b.keepRuns(ctx) })
 	g.Go(func() error { return b.followClaims(ctx) })
+	g.Go(func() error { return b.followSources(ctx) })
 	g.Go(func() error { b.assignMarkets(ctx); return nil })
 	g.Go(func() error { return b.watch(ctx) })
 	g.Go(func() error { return b.models.registry.Run(ctx) })

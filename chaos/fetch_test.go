@@ -183,3 +183,60 @@ func TestFetch_FailedIsResumedWhereItFailed(t *testing.T) {
 		t.Errorf("%d requests after the resume, want 2: the first pieces were there", n)
 	}
 }
+
+// A series is kept current. The backend is killed at every step; the series has every bar
+// once, and each turn starts one fetch at most.
+func TestFollow_KilledAtEveryStepKeepsTheSeriesCurrent(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{
+		string(fault.FetchPiece), string(fault.WorkerClaimed), string(fault.WorkerEnding), string(fault.WorkerEnded),
+		string(fault.TxCommitting) + "@5", string(fault.TxCommitted) + "@5",
+	} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) { followsAfterAKill(t, lab, step) })
+		})
+	}
+}
+
+func followsAfterAKill(t *testing.T, lab *labtest.Lab, step string) {
+	t.Helper()
+	hour := time.Now().UTC().Truncate(time.Hour)
+	var behind atomic.Int64 // of the source, which has no newer bars
+	behind.Store(int64(30 * time.Hour))
+	source := &fetchtest.Server{Now: func() time.Time { return time.Now().Add(-time.Duration(behind.Load())) }}
+	_, env := source.Start(t)
+	lab.Set(env...)
+	backend := lab.ServeWith(1)
+	first := months
+	first.From, first.To = hour.AddDate(0, 0, -9).Format(time.DateOnly), ""
+	lab.Ends(lab.Fetch(first), ktrdr.Completed)
+	before := seriesOf(t, lab)[0]
+	backend.Kill()
+	if out, code := lab.Command("data", "follow", "coinbase", "BTC-USD", "1h", "--every", "5s"); code != 0 {
+		t.Fatal(out)
+	}
+	behind.Store(0)
+	backend = lab.ServeWith(1, "KTRDR_FAILPOINT="+step)
+	if code := backend.Exit(time.Minute); code != -1 {
+		t.Fatalf("the backend ended with %d instead of being killed", code)
+	}
+	lab.ServeWith(1)
+	last := hour.Add(-time.Hour).Unix()
+	var is jobs.SeriesInfo
+	labtest.Eventually(t, time.Minute, "the series to be current", func() bool {
+		is = seriesOf(t, lab)[0]
+		return is.Last >= last
+	})
+	start := time.Unix(is.First, 0).UTC()
+	if want := trueBars("BTC-USD", start, time.Unix(is.Last, 0).UTC().Add(time.Hour)); ktrdr.Hash(want.Hash()) != is.Hash ||
+		is.Bars <= before.Bars {
+		t.Errorf("the series has %d bars and hash %s; want %d with %s", is.Bars, is.Hash, want.Len(), ktrdr.Hash(want.Hash()))
+	}
+	if out, code := lab.Command("data", "unfollow", "BTC-USD", "1h"); code != 0 {
+		t.Error(out)
+	}
+	if out, code := lab.Command("data", "follow"); code != 0 || !strings.Contains(out, "No series is kept current") {
+		t.Errorf("after it was ended: %s", out)
+	}
+}

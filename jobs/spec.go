@@ -142,6 +142,24 @@ func (s FetchSpec) Validate() error {
 	)
 }
 
+// Follow says how a series is kept current.
+type Follow struct {
+	Source    string  `json:"source"`
+	Symbol    string  `json:"symbol"` // as the source writes it
+	As        string  `json:"as"`     // in the library
+	Timeframe string  `json:"timeframe"`
+	Divide    float64 `json:"divide,omitempty"`
+	Seconds   int64   `json:"every_seconds"` // between two fetches
+}
+
+// Name is the series.
+func (f Follow) Name() string { return f.As + " " + f.Timeframe }
+
+// Request is the fetch that continues the series.
+func (f Follow) Request() DataFetchRequest {
+	return DataFetchRequest{Source: f.Source, Symbol: f.Symbol, As: f.As, Timeframe: f.Timeframe, Divide: f.Divide}
+}
+
 // MaxSeed is the largest whole number that every reader of JSON keeps.
 const MaxSeed = 1 << 53
 

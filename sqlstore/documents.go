@@ -24,6 +24,9 @@ func noDocument(kind ktrdr.DocumentKind, name string) error {
 	if kind == ktrdr.StrategyDocument {
 		return ktrdr.Errorf(ktrdr.CodeNotFound, "the lab has no strategy %q; `ktrdr strategies` lists those there are", clip(name))
 	}
+	if kind == ktrdr.FollowDocument {
+		return ktrdr.Errorf(ktrdr.CodeNotFound, "%s is not kept current: `ktrdr data follow` lists the series that are", clip(name))
+	}
 	return ktrdr.Errorf(ktrdr.CodeNotFound, "the lab has no file of instruments")
 }
 
@@ -41,7 +44,7 @@ func (s *Store) Document(ctx context.Context, kind ktrdr.DocumentKind, name stri
 // SaveDocument implements ktrdr.Library.
 func (s *Store) SaveDocument(ctx context.Context, d ktrdr.Document, replace bool) error {
 	switch {
-	case d.Kind != ktrdr.StrategyDocument && d.Kind != ktrdr.InstrumentsDocument:
+	case d.Kind != ktrdr.StrategyDocument && d.Kind != ktrdr.InstrumentsDocument && d.Kind != ktrdr.FollowDocument:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is no kind of document", clip(string(d.Kind)))
 	case d.Name == "" || !storable(d.Name, ktrdr.MaxDocumentName) || strings.ContainsAny(d.Name, `/\`):
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "the name %q of a document is not 1 to %d bytes of text without slashes", clip(d.Name),

@@ -434,10 +434,17 @@ var libraryBars = map[string]func(*lab){
 
 var libraryDocuments = map[string]func(*lab){
 	"DocumentsAreSavedReplacedAndDeleted": func(l *lab) {
+		follow := ktrdr.Document{Kind: ktrdr.FollowDocument, Name: "EURUSD 1h", Content: "{}", Origin: ktrdr.DocumentFromUser}
+		l.must(l.SaveDocument(l.ctx(), follow, true))
+		follows, err := l.Documents(l.ctx(), ktrdr.FollowDocument)
+		l.must(err)
+		same(l, "series that are kept current", len(follows), 1)
+		l.must(l.DeleteDocument(l.ctx(), ktrdr.FollowDocument, follow.Name))
+
 		d := ktrdr.Document{
 			Kind: ktrdr.StrategyDocument, Name: "mine", Content: "name: mine\n", Origin: ktrdr.DocumentFromUser, Source: "mine.yaml",
 		}
-		_, err := l.Document(l.ctx(), d.Kind, d.Name)
+		_, err = l.Document(l.ctx(), d.Kind, d.Name)
 		l.refused(err, ktrdr.CodeNotFound)
 		l.must(l.SaveDocument(l.ctx(), d, false))
 		l.must(l.SaveDocument(l.ctx(), d, false))

@@ -28,8 +28,8 @@ The market is recognised by its prices: see "ktrdr data market --help".`
 
 func newData(a *app) *cobra.Command {
 	cmd := group("data", "Prices: import, fetch, list, check, accept, resample, export, make up",
-		newDataImport(a), newDataFetch(a), newDataList(a), newDataMarket(a), newDataShow(a), newDataCheck(a), newDataAccept(a),
-		newDataSynth(a), newDataResample(a),
+		newDataImport(a), newDataFetch(a), newDataFollow(a), newDataUnfollow(a), newDataList(a), newDataMarket(a), newDataShow(a),
+		newDataCheck(a), newDataAccept(a), newDataSynth(a), newDataResample(a),
 		newDataExport(a), newDataRename(a), newDataDelete(a))
 	cmd.Long = dataHelp
 	return cmd

@@ -1,0 +1,60 @@
+package library
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
+)
+
+// LeastEvery is how often a series is fetched at most.
+const LeastEvery = 5 * time.Second
+
+// MostFollows is how many series are kept current at most.
+const MostFollows = 500
+
+// Follow keeps a series current: it is fetched again and again. What was set before for the
+// series is replaced.
+func (l *Library) Follow(ctx context.Context, f jobs.Follow) error {
+	every := time.Duration(f.Seconds) * time.Second
+	if every < LeastEvery || every > 31*24*time.Hour {
+		return wrong("a series is fetched every %v: choose from %v to 31 days", every, LeastEvery)
+	}
+	all, err := l.Follows(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) >= MostFollows {
+		return wrong("%d series are kept current already, which is the most: end one with `ktrdr data unfollow`", len(all))
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return l.store.SaveDocument(ctx, ktrdr.Document{
+		Kind: ktrdr.FollowDocument, Name: f.Name(), Content: string(text), Origin: ktrdr.DocumentFromUser,
+	}, true)
+}
+
+// Unfollow ends Follow; CodeNotFound. The series stays.
+func (l *Library) Unfollow(ctx context.Context, f jobs.Follow) error {
+	return l.store.DeleteDocument(ctx, ktrdr.FollowDocument, f.Name())
+}
+
+// Follows lists the series that are kept current.
+func (l *Library) Follows(ctx context.Context) ([]jobs.Follow, error) {
+	list, err := l.store.Documents(ctx, ktrdr.FollowDocument)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]jobs.Follow, len(list))
+	for i, d := range list {
+		if err := json.Unmarshal([]byte(d.Content), &all[i]); err != nil {
+			return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "how %s is kept current cannot be read: set it again with `ktrdr data follow`: %w",
+				d.Name, err)
+		}
+	}
+	return all, nil
+}

@@ -229,7 +229,8 @@ func followsAfterAKill(t *testing.T, lab *labtest.Lab, step string) {
 		return is.Last >= last
 	})
 	start := time.Unix(is.First, 0).UTC()
-	if want := trueBars("BTC-USD", start, time.Unix(is.Last, 0).UTC().Add(time.Hour)); ktrdr.Hash(want.Hash()) != is.Hash || is.Bars <= before.Bars {
+	if want := trueBars("BTC-USD", start, time.Unix(is.Last, 0).UTC().Add(time.Hour)); ktrdr.Hash(want.Hash()) != is.Hash ||
+		is.Bars <= before.Bars {
 		t.Errorf("the series has %d bars and hash %s; want %d with %s", is.Bars, is.Hash, want.Len(), ktrdr.Hash(want.Hash()))
 	}
 	if out, code := lab.Command("data", "unfollow", "BTC-USD", "1h"); code != 0 {

@@ -52,7 +52,8 @@ func (l *Library) Follows(ctx context.Context) ([]jobs.Follow, error) {
 	all := make([]jobs.Follow, len(list))
 	for i, d := range list {
 		if err := json.Unmarshal([]byte(d.Content), &all[i]); err != nil {
-			return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "how %s is kept current cannot be read: set it again with `ktrdr data follow`: %w", d.Name, err)
+			return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "how %s is kept current cannot be read: set it again with `ktrdr data follow`: %w",
+				d.Name, err)
 		}
 	}
 	return all, nil

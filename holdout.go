@@ -66,7 +66,8 @@ func (l HoldoutLength) Check(from time.Time) error {
 	case from.Before(l.LookedUntil):
 		return Errorf(CodeInvalid, "a look has used bars until %s: a new holdout begins after the bars of every look", minute(l.LookedUntil))
 	case l.Bars < l.BarsBefore:
-		return Errorf(CodeInvalid, "it has %d bars until %s, and the holdout before it has %d: a new holdout is at least as long; %d bars are missing",
+		return Errorf(CodeInvalid,
+			"it has %d bars until %s, and the holdout before it has %d: a new holdout is at least as long; %d bars are missing",
 			l.Bars, minute(l.Until), l.BarsBefore, l.BarsBefore-l.Bars)
 	case l.Until.Sub(from) < l.LookedUntil.Sub(l.Before):
 		return Errorf(CodeInvalid, "its bars end at %s, and the holdout before it lasted %.1f days: a new holdout is at least as long; "+

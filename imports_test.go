@@ -172,7 +172,9 @@ var arrows = map[string]rule{
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
 	// the lab of a data folder, without a backend
-	"local": {ours: []string{".", "backend", "bundle", "instrument", "jobs", "library", "market", "quality", "backtest", "research", "strategy"}},
+	"local": {ours: []string{
+		".", "backend", "bundle", "instrument", "jobs", "library", "market", "quality", "backtest", "research", "strategy",
+	}},
 	// strategies that use future prices
 	"lookahead": {ours: []string{"local", "market", "metrics", "neural", "strategy", "train", "backtest"}},
 	"doctor": { // checks of an installation

@@ -63,7 +63,8 @@ type Run struct {
 // once: its number is taken before the first copy is searched.
 type RunTest struct {
 	ReservedAt time.Time `json:"reserved_at,omitzero"` // when the number was taken; zero: the run is not tested
-	Before     int       `json:"tests_before"`         // runs on the same market before it that have a test too, made or not; of several markets the most
+	// Before is how many runs on the same market before it have a test too, made or not; of several markets the most.
+	Before int `json:"tests_before"`
 	RunTestResult
 	EndedAt time.Time `json:"ended_at,omitzero"`
 }

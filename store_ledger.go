@@ -50,7 +50,8 @@ type Runs interface {
 	TallyGenerations(ctx context.Context, run string) ([]GenerationTally, error)
 
 	// ReserveTest gives the test of a run its number on markets, and returns it: that of the
-	// tests before it there, and at least the given one. Again it returns the same; CodeNotFound. The result is stored when the operation completes.
+	// tests before it there, and at least the given one. Again it returns the same; CodeNotFound. The result
+	// is stored when the operation completes.
 	ReserveTest(ctx context.Context, run string, markets []string, before int) (RunTest, error)
 
 	// EndRun ends a run of which nothing is open and every generation is

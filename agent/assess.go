@@ -115,6 +115,7 @@ func overrides(paid []research.PaidCosts) func(symbol string) backtest.Overrides
 		for _, p := range paid {
 			if p.Symbol == symbol {
 				o.Commission, o.Slippage, o.Spread = &p.Commission, &p.Slippage, &p.Spread
+				o.CarryLong, o.CarryShort = p.Long, p.Short
 			}
 		}
 		return o

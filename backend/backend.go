@@ -282,7 +282,7 @@ func (b *Backend) openDesk(ctx context.Context) (err error) {
 	b.later("fetcher", func() error { b.fetcher.Close(); return nil })
 	b.desk, err = compute.OpenService(compute.ServiceConfig{
 		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Pins: b.engine,
-		Holdout: b.cfg.Holdout, Kernel: b.kernel, Fetcher: b.fetcher,
+		Holdout: b.cfg.Holdout, Kernel: b.kernel, Fetcher: b.fetcher, Instruments: b.instruments,
 	})
 	if err == nil {
 		b.later("desk", b.desk.Close)

@@ -118,6 +118,11 @@ func (e *engine) exit(quote float64, why Reason) {
 
 	gross := float64(h.Units * (quote - h.Quote))
 	costs := h.Costs + float64(float64(q*quote)*e.friction) + commission
+	if carry := e.carry(); carry != 0 { // from the opening of the entry's bar to that of this one
+		held := float64(carry * float64(e.time[e.i]-e.time[h.Bar]))
+		e.Cash -= held
+		costs += held
+	}
 	down, up := (h.Price-min(h.Low, quote))/h.Price, (max(h.High, quote)-h.Price)/h.Price
 	if side == Short {
 		down, up = up, down

@@ -17,6 +17,11 @@ type Config struct {
 	Slippage   float64 `json:"slippage"`   // rate of the price, each side
 	Spread     float64 `json:"spread"`     // whole bid-ask spread as a rate of the price; each side pays half of it
 
+	// CarryLong and CarryShort are what holding a position costs in a year, as rates of its
+	// value at entry: swap, funding, borrowed shares. Below 0 the holder is paid.
+	CarryLong  float64 `json:"carry_long,omitempty"`
+	CarryShort float64 `json:"carry_short,omitempty"`
+
 	SizeMode     SizeMode `json:"size_mode"`     // what PositionSize means; empty means Fraction
 	PositionSize float64  `json:"position_size"` // 0 means a quarter of the equity, in Fraction mode only
 	LotSize      float64  `json:"lot_size"`      // quantities are multiples of it, rounded down; 0 allows any fraction
@@ -55,6 +60,7 @@ const (
 const (
 	maxCapital  = 1e15
 	maxRate     = 0.2 // of each cost; three of them leave every price positive
+	maxCarry    = 10  // of each side, in a year
 	maxLeverage = 100
 	maxTarget   = 1000
 	maxExit     = 100_000 // bars
@@ -92,6 +98,9 @@ func (c Config) validate() error {
 	check(c.Commission >= 0 && c.Commission <= maxRate, "commission is %v; it is a rate from 0 to %v", c.Commission, maxRate)
 	check(c.Slippage >= 0 && c.Slippage <= maxRate, "slippage is %v; it is a rate from 0 to %v", c.Slippage, maxRate)
 	check(c.Spread >= 0 && c.Spread <= maxRate, "spread is %v; it is a rate of the price from 0 to %v", c.Spread, maxRate)
+	for _, rate := range []float64{c.CarryLong, c.CarryShort} {
+		check(rate >= -maxCarry && rate <= maxCarry, "a carry rate is %v; it is a rate of a year from %d to %d", rate, -maxCarry, maxCarry)
+	}
 	check(c.Leverage >= 1 && c.Leverage <= maxLeverage, "leverage is %v; it must be 1 to %d", c.Leverage, maxLeverage)
 	check(c.LotSize >= 0 && c.LotSize <= maxCapital, "lot_size is %v; it must be 0, for fractions, or a quantity", c.LotSize)
 	check(c.StopLoss >= 0 && c.StopLoss < 1, "stop_loss is %v; it is a fraction of the entry price from 0 to below 1", c.StopLoss)
@@ -122,6 +131,20 @@ func (c Config) validate() error {
 
 // friction is what a fill pays beside the commission, as a rate of the price.
 func (c Config) friction() float64 { return c.Slippage + float64(c.Spread/2) }
+
+// carry is what a position of a value costs in a second.
+func (c Config) carry(value float64, side Side) float64 {
+	rate := c.CarryLong
+	if side == Short {
+		rate = c.CarryShort
+	}
+	return value * rate / yearSeconds
+}
+
+// CarryFor is what a position costs that is held for a time, as a share of its value at entry.
+func (c Config) CarryFor(side Side, seconds int64) float64 {
+	return float64(c.carry(1, side) * float64(seconds))
+}
 
 // plain has the fields of Config without its methods, so that encoding it does not come back here.
 type plain Config
@@ -159,4 +182,8 @@ type Overrides struct {
 	Commission     *float64 `json:"commission,omitempty"`
 	Slippage       *float64 `json:"slippage,omitempty"`
 	Spread         *float64 `json:"spread,omitempty"`
+
+	// What holding a position costs in a year: see Config. 0 costs nothing.
+	CarryLong  float64 `json:"carry_long,omitempty"`
+	CarryShort float64 `json:"carry_short,omitempty"`
 }

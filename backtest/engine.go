@@ -155,6 +155,7 @@ func (e *engine) long() {
 	equity, signals := e.equity[from:e.until][:len(closes)], e.signals[from:e.until][:len(closes)]
 	cash, units, stop, target, lo, hi := e.Cash, h.Units, h.Stop, h.Target, h.Low, h.High
 	held, most := h.Held-from, e.patience()
+	carry, since := e.carry(), e.time[from:e.until][:len(closes)]
 	for k, c := range closes {
 		if x := low[k]; x < lo {
 			if x <= stop {
@@ -181,6 +182,9 @@ func (e *engine) long() {
 			hi = x
 		}
 		equity[k] = cash + float64(units*c)
+		if carry != 0 {
+			equity[k] -= float64(carry * float64(since[k]-e.time[h.Bar]))
+		}
 		switch s := signals[k]; {
 		case s == Buy:
 			held = k
@@ -201,6 +205,7 @@ func (e *engine) short() {
 	equity, signals := e.equity[from:e.until][:len(closes)], e.signals[from:e.until][:len(closes)]
 	cash, units, stop, target, lo, hi := e.Cash, h.Units, h.Stop, h.Target, h.Low, h.High
 	held, most := h.Held-from, e.patience()
+	carry, since := e.carry(), e.time[from:e.until][:len(closes)]
 	for k, c := range closes {
 		if x := high[k]; x > hi {
 			if x >= stop {
@@ -227,6 +232,9 @@ func (e *engine) short() {
 			lo = x
 		}
 		equity[k] = cash + float64(units*c)
+		if carry != 0 {
+			equity[k] -= float64(carry * float64(since[k]-e.time[h.Bar]))
+		}
 		switch s := signals[k]; {
 		case s == Sell:
 			held = k
@@ -237,6 +245,15 @@ func (e *engine) short() {
 		}
 	}
 	h.Low, h.High, h.Held, e.i = lo, hi, from+held, e.until
+}
+
+// carry is what the open position costs in a second.
+func (e *engine) carry() float64 {
+	h := &e.Holding
+	if h.Units < 0 {
+		return e.Config.carry(-h.Units*h.Price, Short)
+	}
+	return e.Config.carry(h.Units*h.Price, Long)
 }
 
 // patience is how many bars a position is held without a signal in its direction.

@@ -64,6 +64,8 @@ func configs(n int) *rapid.Generator[Config] {
 			Commission:     rate.Draw(t, "commission"),
 			Slippage:       rate.Draw(t, "slippage"),
 			Spread:         rate.Draw(t, "spread"),
+			CarryLong:      rapid.SampledFrom([]float64{0, 0, 0.05, -0.02, 1}).Draw(t, "carry long"),
+			CarryShort:     rapid.SampledFrom([]float64{0, 0, 0.05, -0.02, 1}).Draw(t, "carry short"),
 			SizeMode:       rapid.SampledFrom([]SizeMode{"", Fraction, Units, Risk}).Draw(t, "mode"),
 			Leverage:       rapid.SampledFrom([]float64{0, 1, 3, 17}).Draw(t, "leverage"),
 			LotSize:        rapid.SampledFrom([]float64{0, 0, 1, 0.01}).Draw(t, "lot"),

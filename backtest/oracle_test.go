@@ -60,7 +60,7 @@ func (o *oracle) run(signals []Signal) {
 		if t == b.Len()-1 && o.at.Quantity != 0 {
 			o.leave(t, b.Close[t], OnEnd)
 		}
-		o.equity = append(o.equity, o.worth(b.Close[t]))
+		o.equity = append(o.equity, o.worth(t, b.Close[t]))
 		if o.ruined {
 			return
 		}
@@ -81,11 +81,21 @@ func (o *oracle) run(signals []Signal) {
 }
 
 // worth is the account and what the open position would add to it.
-func (o *oracle) worth(price float64) float64 {
+func (o *oracle) worth(t int, price float64) float64 {
 	if o.at.Quantity == 0 {
 		return o.account
 	}
-	return o.account + float64(o.at.Side)*o.at.Quantity*(price-o.at.EntryPrice) - o.paid
+	return o.account + float64(o.at.Side)*o.at.Quantity*(price-o.at.EntryPrice) - o.paid - o.carried(t)
+}
+
+// carried is what holding the open position has cost until bar t.
+func (o *oracle) carried(t int) float64 {
+	rate := o.cfg.CarryLong
+	if o.at.Side == Short {
+		rate = o.cfg.CarryShort
+	}
+	years := float64(o.bars.Time[t]-o.at.EntryTime) / (365.25 * 24 * 3600)
+	return rate * years * o.at.Quantity * o.at.EntryPrice
 }
 
 func (o *oracle) take(t int, side Side) {
@@ -151,7 +161,7 @@ func (o *oracle) leave(t int, quote float64, why Reason) {
 	friction := c.Slippage + c.Spread/2
 	x.ExitTime, x.ExitBar, x.Reason = o.bars.Time[t], int32(t), why
 	x.ExitPrice = quote * (1 - side*friction)
-	paid := o.paid + c.Commission*x.Quantity*x.ExitPrice
+	paid := o.paid + c.Commission*x.Quantity*x.ExitPrice + o.carried(t)
 	x.Gross = side * x.Quantity * (quote - o.quote)
 	x.Net = side*x.Quantity*(x.ExitPrice-x.EntryPrice) - paid
 	x.Costs = paid + friction*x.Quantity*(quote+o.quote)

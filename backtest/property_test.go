@@ -77,7 +77,7 @@ func TestRun_ConservesMoney(t *testing.T) {
 		for i, got := range r.Equity {
 			for k < len(r.Trades) && int(r.Trades[k].ExitBar) <= i {
 				tr := r.Trades[k]
-				if tr.Net != tr.Gross-tr.Costs || tr.Costs < 0 {
+				if tr.Net != tr.Gross-tr.Costs || tr.Costs < 0 && c.CarryLong >= 0 && c.CarryShort >= 0 {
 					rt.Fatalf("trade %d: net %v is not gross %v less costs %v", k, tr.Net, tr.Gross, tr.Costs)
 				}
 				made += tr.Net
@@ -88,6 +88,7 @@ func TestRun_ConservesMoney(t *testing.T) {
 				tr := r.Trades[k]
 				value := tr.Quantity * tr.EntryPrice
 				want += float64(tr.Side)*(tr.Quantity*d.bars.Close[i]-value) - c.Commission*value
+				want -= value * c.CarryFor(tr.Side, d.bars.Time[i]-tr.EntryTime)
 			}
 			if !near(got, want, 1e-12, scale*c.Leverage) {
 				rt.Fatalf("equity at bar %d is %v; capital and trades make %v", i, got, want)

@@ -94,6 +94,9 @@ func (m *Metrics) hold(bars *market.Bars, c Config) {
 	paid := bars.Open[first] * (1 + c.friction()) * (1 + c.Commission)
 	got := bars.Close[last] * (1 - c.friction()) * (1 - c.Commission)
 	rate := got/paid - 1
+	if c.CarryLong != 0 {
+		rate -= c.CarryFor(Long, bars.Time[last]-bars.Time[first])
+	}
 	m.BuyAndHoldReturn = num.Finite(rate * c.InitialCapital)
 	m.BuyAndHoldReturnPct = num.Finite(rate * percent)
 }

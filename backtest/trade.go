@@ -81,7 +81,8 @@ func (r *Reason) UnmarshalText(b []byte) error {
 //
 // EntryPrice and ExitPrice are what was paid: the bar's price with spread and
 // slippage. Gross is what the same trade would have made at the bars' own prices;
-// Costs is the difference, spread and slippage, and the commission of both sides.
+// Costs is the difference, spread and slippage, the commission of both sides, and what
+// holding the position cost.
 type Trade struct {
 	Symbol     string  `json:"symbol,omitempty"` // of a trade of a portfolio; empty where there is one account
 	EntryTime  int64   `json:"entry_time"`       // opening instants of the bars, Unix seconds

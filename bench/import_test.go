@@ -19,8 +19,8 @@ import (
 // importEnv names the file that a process of this test binary reads.
 const importEnv = "KTRDR_BENCH_IMPORT"
 
-// importRows is how many minutes a file has, and tooMany more than are taken.
-const importRows, tooMany = 4_000_000, 11_000_000
+// importRows is how many minutes a file has, manyRows the most that are taken, and tooMany more.
+const importRows, manyRows, tooMany = 4_000_000, 20_000_000, 21_000_000
 
 // BenchmarkImport reads price files, each in a process of its own, and prints the
 // most memory that the process had beside what the bars need, and rows a second
@@ -29,25 +29,31 @@ func BenchmarkImport(b *testing.B) {
 	dir := b.TempDir()
 	for _, c := range []struct {
 		name string
+		pack string
 		rows int
 		row  func(i int) string
 	}{
-		{"minutes", importRows, func(i int) string { return fmt.Sprintf("%d,1.1,1.3,1.0,1.2,7\n", 1_000_000_020+60*i) }},
-		{"newest first", importRows, func(i int) string { return fmt.Sprintf("%d,1.1,1.3,1.0,1.2,7\n", 1_600_000_020-60*i) }},
-		{"nothing right", importRows, func(int) string { return "never,1,1,1,1,1\n" }},
-		{"too large", tooMany, func(i int) string { return fmt.Sprintf("%d,1,1,1,1,1\n", 1_000_000_020+60*i) }},
+		{"20 million plain rows", "", manyRows, func(i int) string {
+			return fmt.Sprintf("%d,1.1%03d,1.3%03d,1.0%03d,1.2%03d,%d\n", 1_000_000_020+60*i, i%1000, i%999, i%998, i%997, i%9973)
+		}},
+		{"minutes", ".gz", importRows, func(i int) string { return fmt.Sprintf("%d,1.1,1.3,1.0,1.2,7\n", 1_000_000_020+60*i) }},
+		{"newest first", ".gz", importRows, func(i int) string { return fmt.Sprintf("%d,1.1,1.3,1.0,1.2,7\n", 1_600_000_020-60*i) }},
+		{"nothing right", ".gz", importRows, func(int) string { return "never,1,1,1,1,1\n" }},
+		{"too large", ".gz", tooMany, func(i int) string { return fmt.Sprintf("%d,1,1,1,1,1\n", 1_000_000_020+60*i) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			name := filepath.Join(dir, "file.csv.gz")
-			size := writeGzip(b, name, c.rows, c.row)
+			name := filepath.Join(dir, "file.csv"+c.pack)
+			size := writeText(b, name, c.rows, c.row)
 			for b.Loop() {
-				counted := countLines(b, name)
+				counted, least := countLines(b, name)
 				got := readElsewhere(b, name)
-				b.ReportMetric(float64(size)/1e6, "MB-gz")
+				b.ReportMetric(float64(size)/1e6, "MB-file")
 				b.ReportMetric(float64(got.peak)/1e6, "MB-peak")
 				b.ReportMetric(float64(got.peak)/float64(48*c.rows), "peak/bars")
 				b.ReportMetric(float64(c.rows)/got.took.Seconds()/1e6, "Mrows/s")
+				b.ReportMetric(float64(c.rows)/got.cpu.Seconds()/1e6, "Mrows/cpu-s")
 				b.ReportMetric(got.took.Seconds()/counted.Seconds(), "time/count")
+				b.ReportMetric(got.cpu.Seconds()/least.Seconds(), "cpu/count")
 				b.Logf("%s: %s", c.name, got.said)
 			}
 		})
@@ -63,7 +69,8 @@ type readSaid struct {
 
 type readElsewhereResult struct {
 	took time.Duration
-	peak int64 // bytes
+	cpu  time.Duration // of all processors: what it would take alone on one
+	peak int64         // bytes
 	said string
 }
 
@@ -71,7 +78,7 @@ type readElsewhereResult struct {
 func readElsewhere(b *testing.B, name string) readElsewhereResult {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), os.Args[0], "-test.run=^TestImportInAProcessOfItsOwn$")
-	cmd.Env = append(os.Environ(), importEnv+"="+name)
+	cmd.Env = append(os.Environ(), importEnv+"="+name, "GOMAXPROCS=1")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -93,7 +100,8 @@ func readElsewhere(b *testing.B, name string) readElsewhereResult {
 	if text == "" {
 		text = fmt.Sprintf("%d bars", said.Bars)
 	}
-	return readElsewhereResult{said.Took, usage.Maxrss << 10, text[:min(len(text), 200)]}
+	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return readElsewhereResult{said.Took, cpu, usage.Maxrss << 10, text[:min(len(text), 200)]}
 }
 
 // TestImportInAProcessOfItsOwn is no test: BenchmarkImport starts it.
@@ -103,25 +111,30 @@ func TestImportInAProcessOfItsOwn(t *testing.T) {
 		t.Skip("BenchmarkImport starts it")
 	}
 	began := time.Now()
-	bars, _, err := market.ReadFile(t.Context(), name, market.ImportOptions{Symbol: "X", Mode: market.Normalise})
+	bars, c, _, err := market.ReadLarge(t.Context(), name, market.ImportOptions{Symbol: "X"})
 	said := readSaid{Took: time.Since(began)}
 	if err != nil {
 		said.Error = err.Error()
 	} else {
 		said.Bars = bars.Len()
+		defer c.Close()
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func writeGzip(b *testing.B, name string, rows int, row func(int) string) (size int64) {
+// writeText writes a file, in gzip if its name says so.
+func writeText(b *testing.B, name string, rows int, row func(int) string) (size int64) {
 	b.Helper()
 	f, err := os.Create(name) //nolint:gosec // the benchmark's own folder
 	if err != nil {
 		b.Fatal(err)
 	}
-	z := gzip.NewWriter(f)
+	var z io.WriteCloser = gzip.NewWriter(f)
+	if filepath.Ext(name) != ".gz" {
+		z = nopCloser{f}
+	}
 	w := bufio.NewWriterSize(z, 1<<20)
 	_, _ = w.WriteString("time,open,high,low,close,volume\n") // an error stays with w
 	for i := range rows {
@@ -139,24 +152,40 @@ func writeGzip(b *testing.B, name string, rows int, row func(int) string) (size 
 	return info.Size()
 }
 
-// countLines is the least that reading a file takes.
-func countLines(b *testing.B, name string) time.Duration {
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// countLines is the least that reading a file takes, in time and in processor time.
+func countLines(b *testing.B, name string) (took, cpu time.Duration) {
 	b.Helper()
-	began := time.Now()
+	began, used := time.Now(), processorTime(b)
 	f, err := os.Open(name) //nolint:gosec // the benchmark's own
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = f.Close() }() // only read
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		b.Fatal(err)
+	var r io.Reader = f
+	if filepath.Ext(name) == ".gz" {
+		if r, err = gzip.NewReader(f); err != nil {
+			b.Fatal(err)
+		}
 	}
-	lines := bufio.NewScanner(z)
+	lines := bufio.NewScanner(r)
 	for lines.Scan() { //nolint:revive // counting is all
 	}
 	if lines.Err() != nil {
 		b.Fatal(lines.Err())
 	}
-	return time.Since(began)
+	return time.Since(began), processorTime(b) - used
+}
+
+// processorTime is what this process has used.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

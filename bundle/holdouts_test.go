@@ -55,8 +55,10 @@ func TestVerify_ALookAtANewHoldoutPaysForTheLooksThere(t *testing.T) {
 		change func(all []ktrdr.ChainEntry, at int)
 		want   []bundle.Flaw
 	}{
-		"untouched":                      {func([]ktrdr.ChainEntry, int) {}, nil},
-		"a claim that is followed there": {func(all []ktrdr.ChainEntry, at int) { all[at].Holdout.Claims = []ktrdr.OperationID{"op_a"} }, onlyLooks},
+		"untouched": {func([]ktrdr.ChainEntry, int) {}, nil},
+		"a claim that is followed there": {func(all []ktrdr.ChainEntry, at int) {
+			all[at].Holdout.Claims = []ktrdr.OperationID{"op_a"}
+		}, onlyLooks},
 		"a claim that came later": {func(all []ktrdr.ChainEntry, at int) {
 			all[at-1], all[at] = all[at], all[at-1]
 			all[at].Result.Claim = true
@@ -65,8 +67,10 @@ func TestVerify_ALookAtANewHoldoutPaysForTheLooksThere(t *testing.T) {
 		"a look that it leaves out": {func(all []ktrdr.ChainEntry, at int) {
 			all[at].Holdout.LookedUntil = all[at].Holdout.LookedUntil.AddDate(0, 0, -1)
 		}, onlyLooks},
-		"too few bars":                 {func(all []ktrdr.ChainEntry, at int) { all[at].Holdout.Bars = 999 }, onlyLooks},
-		"too short":                    {func(all []ktrdr.ChainEntry, at int) { all[at].Holdout.Until = all[at].Holdout.From.AddDate(0, 1, 0) }, onlyLooks},
+		"too few bars": {func(all []ktrdr.ChainEntry, at int) { all[at].Holdout.Bars = 999 }, onlyLooks},
+		"too short": {func(all []ktrdr.ChainEntry, at int) {
+			all[at].Holdout.Until = all[at].Holdout.From.AddDate(0, 1, 0)
+		}, onlyLooks},
 		"looks that were not counted":  {func(all []ktrdr.ChainEntry, at int) { all[at].Holdout.Looks = 1 }, onlyLooks},
 		"without the new holdout":      {func(all []ktrdr.ChainEntry, at int) { all[at] = byHand(1) }, onlyLooks},
 		"a look that trades before it": {func(all []ktrdr.ChainEntry, at int) { later(all, at) }, []bundle.Flaw{bundle.WrongHoldout}},

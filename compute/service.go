@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fetch"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/cache"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
@@ -34,6 +35,10 @@ type ServiceConfig struct {
 	Fetcher    *fetch.Fetcher // of prices on the internet
 	Holdout    float64        // share of the bars, at their end, of a market whose holdout has no start yet; 0 means 0.2
 	Kernel     neural.Kernel  // whose class new trainings are computed in; zero means the fastest of this machine
+
+	// Instruments reads the file of instruments, for what holding a position costs; nil
+	// reads no file.
+	Instruments func(context.Context) (instrument.File, error)
 
 	MaxMemory int64         // refuse trainings that would take more; 0 means 16 GB
 	MaxCPU    time.Duration // the same for the time of one core; 0 means 14 days

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
@@ -30,6 +31,9 @@ func (d *Service) Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Ac
 	}
 	spec, err := backtestSpec(r, file, model)
 	if err != nil {
+		return jobs.Accepted{}, err
+	}
+	if err := d.chargeCarry(ctx, &spec); err != nil {
 		return jobs.Accepted{}, err
 	}
 	s, symbols := model.Strategy, spec.Traded()
@@ -67,6 +71,28 @@ func (d *Service) Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Ac
 	op, err := operation(ktrdr.Backtesting, spec, about{s.Name, symbols, s.Data.Timeframes, model.Info.Seed, told})
 	access.enter(&op, from.trialKey(file), s.Name, jobs.AnyMadeUp(spec.Bars))
 	return jobs.Accepted{Operation: op, Warnings: told}, err
+}
+
+// chargeCarry sets what holding each symbol costs, as the file of instruments says.
+func (d *Service) chargeCarry(ctx context.Context, spec *jobs.BacktestSpec) error {
+	if d.cfg.Instruments == nil {
+		return nil
+	}
+	file, err := d.cfg.Instruments(ctx)
+	if err != nil {
+		return wrong("correct %s: %w", instrument.FileName, err)
+	}
+	own := spec.Overrides // a symbol with overrides of its own takes none of these
+	for _, symbol := range spec.Traded() {
+		c := file.Find(symbol).Carry()
+		spec.ChargeCarry(symbol, c.Long, c.Short)
+		if len(spec.Symbols) > 0 && c != (instrument.Carry{}) && (own.Commission != nil || own.Slippage != nil || own.Spread != nil) {
+			o := spec.SymbolOverrides[symbol]
+			o.Commission, o.Slippage, o.Spread = own.Commission, own.Slippage, own.Spread
+			spec.SymbolOverrides[symbol] = o
+		}
+	}
+	return nil
 }
 
 // backtestSpec is what the request says by itself; its bars are still to be found.

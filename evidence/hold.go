@@ -40,6 +40,9 @@ func HoldReturns(bars *market.Bars, c backtest.Config) ([]float64, error) {
 			now *= (1 - friction) * (1 - c.Commission)
 		}
 		r[i-first] = now/before - 1
+		if c.CarryLong != 0 && i > first { // of the value at the close before
+			r[i-first] -= c.CarryFor(backtest.Long, bars.Time[i]-bars.Time[i-1])
+		}
 		before = bars.Close[i]
 	}
 	return r, nil

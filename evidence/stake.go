@@ -152,6 +152,8 @@ func (w *accountWalk) atStake() (exposure, loss, gain float64) {
 	if units := w.state.Holding.Units; units != 0 {
 		exposure = math.Abs(units) * w.Bars.Close[w.state.Bar-1]
 		loss, gain = w.moves(exposure, units > 0, 1)
+		l, g := w.carried()
+		loss, gain = loss+l, gain+g
 	}
 	if w.state.Pending == backtest.Hold || exposure > 0 && !w.enters() {
 		return exposure, loss, gain
@@ -159,6 +161,20 @@ func (w *accountWalk) atStake() (exposure, loss, gain float64) {
 	value := float64((w.equity + gain) * w.size())
 	l, g := w.moves(value, w.state.Pending == backtest.Buy, 2)
 	return exposure + value, loss + l, gain + g
+}
+
+// carried is what holding the position costs or earns until the next bar opens.
+func (w *accountWalk) carried() (loss, gain float64) {
+	h, side := w.state.Holding, backtest.Long
+	if h.Units < 0 {
+		side = backtest.Short
+	}
+	k := w.state.Bar
+	if k >= w.Bars.Len() {
+		return 0, 0
+	}
+	c := float64(math.Abs(h.Units)*h.Price) * w.Config.CarryFor(side, w.Bars.Time[k]-w.Bars.Time[k-1])
+	return max(c, 0), max(-c, 0)
 }
 
 // enters says whether the order enters a position after it has left one.

@@ -61,6 +61,7 @@ var Points = []Point{
 	TxBegun, TxCommitting, TxCommitted, Answering, Answered,
 	SpoolWritten, SpoolSynced, SpoolRenamed, SpoolDurable, SpoolSent,
 	WorkerClaimed, WorkerSaving, WorkerSaved, WorkerEnding, WorkerEnded,
-	LookClosing, LookReserved, LookClosed, LookReading, LookTraded, LookEnding, ClaimReading, ClaimFollowed, ClaimAdvancing, ImportCopied, FetchPiece,
+	LookClosing, LookReserved, LookClosed, LookReading, LookTraded, LookEnding,
+	ClaimReading, ClaimFollowed, ClaimAdvancing, ImportCopied, FetchPiece,
 	RestoreMarked, RestoreProved, RestoreCleared, RestoreBegun, RestoreOpened, RestoreLoaded, RestoreBound, RestoreUnmarked,
 }

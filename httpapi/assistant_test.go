@@ -144,8 +144,10 @@ func TestAssistant_ThatReadsAHoldoutIsCountedAsALook(t *testing.T) {
 	s := serve(t, engine).server
 	c := &call{Request: mustRequest(t), assistant: api.AssistantOpens}
 	looks := []ktrdr.Look{
-		{Key: "a", Kind: ktrdr.LookConfirmation, Research: "op_r", EndedAt: time.Now(),
-			Markets: []ktrdr.LookMarket{{Market: "m", Number: 1, Holdout: time.Unix(1e9, 0)}}},
+		{
+			Key: "a", Kind: ktrdr.LookConfirmation, Research: "op_r", EndedAt: time.Now(),
+			Markets: []ktrdr.LookMarket{{Market: "m", Number: 1, Holdout: time.Unix(1e9, 0)}},
+		},
 		{Key: "b", Kind: ktrdr.LookConfirmation, Markets: []ktrdr.LookMarket{{Market: "m", Number: 2}}}, // has shown nothing yet
 		{Key: "c", Kind: ktrdr.LookByHand, Markets: []ktrdr.LookMarket{{Market: "m", Number: 3}}, EndedAt: time.Now()},
 	}

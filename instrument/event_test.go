@@ -111,8 +111,9 @@ func TestParse_SaysWhatIsWrongWithEvents(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"open: 25:00": "a time of day such as 09:30", "zone: Mars": "a time zone such as America/New_York", "days: [moonday]": "a day of the week",
-		"closes: 16:00": "did you mean close?",
+		"open: 25:00": "a time of day such as 09:30", "zone: Mars": "a time zone such as America/New_York",
+		"days: [moonday]": "a day of the week",
+		"closes: 16:00":   "did you mean close?",
 	} {
 		if _, err := Parse(FileName, []byte("venues:\n  NYSE:\n    "+text+"\n")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

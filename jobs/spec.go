@@ -259,20 +259,33 @@ func (s BacktestSpec) OverridesFor(symbol string) backtest.Overrides {
 	o := s.Overrides
 	if own, ok := s.SymbolOverrides[symbol]; ok {
 		o.Commission, o.Slippage, o.Spread = own.Commission, own.Slippage, own.Spread
+		o.CarryLong, o.CarryShort = own.CarryLong, own.CarryShort
 	}
 	return o
 }
 
 // Charge sets what trading a symbol costs.
 func (s *BacktestSpec) Charge(symbol string, commission, slippage, spread float64) {
-	o := backtest.Overrides{Commission: &commission, Slippage: &slippage, Spread: &spread}
+	s.override(symbol, func(o *backtest.Overrides) { o.Commission, o.Slippage, o.Spread = &commission, &slippage, &spread })
+}
+
+// ChargeCarry sets what holding a symbol costs in a year.
+func (s *BacktestSpec) ChargeCarry(symbol string, long, short float64) {
+	if long != 0 || short != 0 {
+		s.override(symbol, func(o *backtest.Overrides) { o.CarryLong, o.CarryShort = long, short })
+	}
+}
+
+func (s *BacktestSpec) override(symbol string, set func(*backtest.Overrides)) {
 	if len(s.Symbols) == 0 {
-		s.Overrides.Commission, s.Overrides.Slippage, s.Overrides.Spread = o.Commission, o.Slippage, o.Spread
+		set(&s.Overrides)
 		return
 	}
 	if s.SymbolOverrides == nil {
 		s.SymbolOverrides = map[string]backtest.Overrides{}
 	}
+	o := s.SymbolOverrides[symbol]
+	set(&o)
 	s.SymbolOverrides[symbol] = o
 }
 

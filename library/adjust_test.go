@@ -107,11 +107,13 @@ func TestImport_AdjustsForDividends(t *testing.T) {
 	about := instrument.Instrument{Events: []instrument.Event{{Kind: instrument.DividendEvent, On: day(500), Amount: flat.Close[499] / 50}}}
 	im := Import{Bars: flat, Origin: ktrdr.BarsFromFile, Instrument: about}
 	_, b := importedBars(t, newLab(t), im)
-	if got := b.Close[499] / flat.Close[499]; math.Abs(got-0.98) > 1e-12 || b.Close[500] != flat.Close[500] || b.Volume[10] != flat.Volume[10] {
+	got := b.Close[499] / flat.Close[499]
+	if math.Abs(got-0.98) > 1e-12 || b.Close[500] != flat.Close[500] || b.Volume[10] != flat.Volume[10] {
 		t.Errorf("the close before is %v of what it was, want 0.98", got)
 	}
 	im.Instrument.Events[0].Amount = 2 * flat.Close[499]
-	if _, err := newLab(t).library.Import(t.Context(), im); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "dividend") {
+	_, err := newLab(t).library.Import(t.Context(), im)
+	if ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "dividend") {
 		t.Errorf("a dividend above the price: %v", err)
 	}
 }

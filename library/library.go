@@ -241,6 +241,9 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 		holdout = HoldoutStart(b, ktrdr.Market{}, cmp.Or(im.Holdout, UsualHoldout))
 	}
 	findings := judge(b, knownOf(im.Instrument, holdout), compared)
+	if im.Origin == ktrdr.BarsSynthetic {
+		findings = tempered(findings)
+	}
 	store := func(ctx context.Context, s *ktrdr.NewSeries, question string) error {
 		n, err := l.newBars(ctx, b, im.Origin, im.Source)
 		if err == nil {

@@ -157,8 +157,8 @@ func stillAccepted(was jobs.SeriesInfo, now []quality.ContentFinding) (kept []kt
 	return kept
 }
 
-// tempered are findings of bars that take the place of others: what differs is a
-// warning, since no bar of the old ones stays.
+// tempered are findings that refuse nothing: those of a comparison with bars of which
+// none stays, and those of bars that are what a program was told to make up.
 func tempered(found []quality.ContentFinding) []quality.ContentFinding {
 	for i := range found {
 		if found[i].Severity == quality.Severe {

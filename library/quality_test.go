@@ -86,6 +86,18 @@ func TestImport_JudgesTheBars(t *testing.T) {
 	}
 }
 
+func TestImport_RefusesNoBarsThatAreMadeUp(t *testing.T) {
+	b := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 2000, Seed: 4})
+	im := Import{Bars: scaled(b, 10, 900, 2000), Origin: ktrdr.BarsSynthetic, MadeUp: new(true)}
+	done, err := newLab(t).library.Import(t.Context(), im)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rules(done.Entry.Findings); !slices.Equal(got, []string{"warning unit-jump"}) {
+		t.Errorf("found %v, want a warning", got)
+	}
+}
+
 // Bars of an earlier version are judged when research asks for them, once.
 func TestUsable_JudgesBarsThatWereNotJudged(t *testing.T) {
 	l := newLab(t)

@@ -41,7 +41,10 @@ func CheckFile(ctx context.Context, file string, opt market.ImportOptions) Check
 	if named, ok := NamedSeries(filepath.Base(file)); ok && opt.Timeframe == "" {
 		opt.Timeframe = named.Timeframe
 	}
-	b, rep, err := market.ReadFile(ctx, file, opt)
+	b, c, rep, err := market.ReadLarge(ctx, file, opt)
+	if err == nil {
+		defer c.Close()
+	}
 	r.Report = &rep
 	_, invalid := errors.AsType[*market.InvalidError](err)
 	switch {

@@ -102,6 +102,16 @@ type Importer struct {
 	Choice  library.Choice
 
 	Instruments instrument.File // whose splits, dividends and rolls the bars are adjusted for
+
+	open []io.Closer // the files of the group whose bars are in use
+}
+
+// closeAll gives up the bars of a group.
+func (im *Importer) closeAll() {
+	for _, c := range im.open {
+		_ = c.Close() // of files without names, that were only read
+	}
+	im.open = nil
 }
 
 // Import imports the files of each series together, in the order of the first of
@@ -134,6 +144,7 @@ func (im *Importer) Import(ctx context.Context, targets []Target, tell func(Impo
 // group imports files that are said to be of one series. The last result says
 // what was stored. When one file is refused, nothing is stored.
 func (im *Importer) group(ctx context.Context, files []Target) []Imported {
+	defer im.closeAll()
 	var all *market.Bars
 	var how []Merged
 	var names []string
@@ -195,9 +206,10 @@ func (im *Importer) read(ctx context.Context, t Target) (Imported, *market.Bars)
 	if t.Inside != "" {
 		opt.Source = t.String()
 	}
-	b, rep, err := market.ReadFile(ctx, t.File, opt)
-	r.Report = rep
-	if err != nil {
+	b, c, rep, err := market.ReadLarge(ctx, t.File, opt)
+	if r.Report = rep; err == nil {
+		im.open = append(im.open, c)
+	} else {
 		_, r.refused = errors.AsType[*market.InvalidError](err)
 		r.Error = PriceFile(t.File).Trouble(err).Error()
 		return r, nil
@@ -227,7 +239,8 @@ func points(b *market.Bars) string {
 func (im *Importer) store(ctx context.Context, b *market.Bars, source string, r *Imported) error {
 	done, err := im.Lab.Library.Import(ctx, library.Import{
 		Bars: b, Mode: im.Mode, Origin: ktrdr.BarsFromFile, Source: source, MadeUp: new(false),
-		Record: library.RecordOf(r.Report, im.Options.Adjusted), Instrument: im.Instruments.Find(b.Symbol), Markets: im.Lab.Markets, Choice: im.Choice,
+		Record: library.RecordOf(r.Report, im.Options.Adjusted), Instrument: im.Instruments.Find(b.Symbol),
+		Markets: im.Lab.Markets, Choice: im.Choice,
 	})
 	if err != nil {
 		return err

@@ -98,6 +98,7 @@ func (a archive) read(ctx context.Context, opt ImportOptions) (*Bars, DataReport
 		opt.Inside = files[0].Name
 		return readMember(files[0], opt)
 	}
+	opt.spill = nil // the parts are put together in memory
 	var all *Bars
 	for _, f := range files {
 		if ctx.Err() != nil {

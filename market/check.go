@@ -88,13 +88,13 @@ func (r *rows) turn(rep *DataReport) {
 
 // inspect looks at each row by itself, mends what Normalise mends and drops what cannot be mended.
 func (r *rows) inspect(rep *DataReport) {
+	if r.settled {
+		return
+	}
 	w := 0
 	newest := int64(math.MinInt64)
 	for i := range r.Time {
-		o, h, l, c, v := r.Open[i], r.High[i], r.Low[i], r.Close[i], r.Volume[i]
-		clean := l >= leastPrice && l <= o && l <= c && h >= o && h >= c && h <= most && (v >= 0 && v <= most || v != v) &&
-			(r.Spread == nil || fairSpread(r.Spread[i]))
-		if !clean && !r.mend(i, rep) {
+		if !r.clean(i) && !r.mend(i, rep) {
 			rep.Dropped++
 			continue
 		}
@@ -109,6 +109,13 @@ func (r *rows) inspect(rep *DataReport) {
 		w++
 	}
 	r.cut(w)
+}
+
+// clean tells whether nothing is wrong with row i by itself.
+func (r *rows) clean(i int) bool {
+	o, h, l, c, v := r.Open[i], r.High[i], r.Low[i], r.Close[i], r.Volume[i]
+	return l >= leastPrice && l <= o && l <= c && h >= o && h >= c && h <= most && (v >= 0 && v <= most || v != v) &&
+		(r.Spread == nil || fairSpread(r.Spread[i]))
 }
 
 // fairSpread tells whether a spread is possible, or not known.
@@ -218,7 +225,7 @@ func (r *rows) align(rep *DataReport) {
 			rep.Dropped++
 			continue
 		}
-		if w != i {
+		if w != i && !r.settled { // a table in files is refused for such a row, and not changed
 			r.put(w, i)
 		}
 		w++

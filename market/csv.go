@@ -36,7 +36,9 @@ func ReadCSV(r io.Reader, opt ImportOptions) (*Bars, DataReport, error) {
 	if err != nil {
 		return nil, c.rep, fmt.Errorf("%s: %w", rep.Source, err)
 	}
-	c.placer.end()
+	if err := c.placer.end(); err != nil {
+		return nil, c.rep, fmt.Errorf("%s: %w", rep.Source, err)
+	}
 	c.conclude()
 	return c.rows.settle(c.opt, c.rep)
 }
@@ -73,6 +75,9 @@ func (c *csvReader) recognise(text *bufio.Reader, zone *time.Location) error {
 	}
 	if slices.Contains(c.table.columns, spreadRole) || slices.Contains(c.table.columns, askRole) {
 		c.rows.Spread = []float64{}
+	}
+	if c.opt.Mode == Refuse && c.opt.Divide == 0 && !c.table.zeros {
+		c.rows.spill = c.opt.spill // no row is changed later
 	}
 	known := c.opt.Zone
 	if zone == nil && c.table.zone != "" {

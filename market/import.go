@@ -28,6 +28,8 @@ type ImportOptions struct {
 	Inside    string         // the file of an archive that is read; "" means all of them
 	MaxRows   int            // refuse longer files; 0 means 20 million
 	MaxBytes  int64          // refuse files whose rows need more memory; 0 means 512 MiB, some 10 million rows
+
+	spill *spill // where the rows of a long table go; nil: they stay in memory
 }
 
 // maxImport is how many bytes the rows of one import may need.
@@ -56,8 +58,10 @@ type rows struct {
 	Bars
 	line []int32 // where each row stood
 
-	full   []rows // tables of pieceRows that were read before; join makes one table of all
-	shared bool   // the columns are another's: see own
+	full    []rows // tables of pieceRows that were read before; join makes one table of all
+	shared  bool   // the columns are another's: see own
+	spill   *spill // where long tables go
+	settled bool   // each row was found to be right, and in order
 }
 
 const (
@@ -68,11 +72,7 @@ const (
 // add appends a row. A table grows by pieces: one that was doubled would be in memory twice while it is copied.
 func (r *rows) add(line int, b Bar) {
 	if r.Len() == pieceRows {
-		piece := rows{Bars: r.Bars, line: r.line}
-		r.full, r.Bars, r.line = append(r.full, piece), Bars{}, nil
-		if piece.Spread != nil {
-			r.Spread = []float64{}
-		}
+		r.endPiece()
 	}
 	if r.Len() == cap(r.Time) {
 		n := min(max(r.Len(), 4096), pieceRows-r.Len())
@@ -85,8 +85,32 @@ func (r *rows) add(line int, b Bar) {
 	r.line = append(r.line, int32(line))
 }
 
+// endPiece puts a piece that is full behind those before it, or into files.
+func (r *rows) endPiece() {
+	piece := rows{Bars: r.Bars, line: r.line}
+	r.full, r.Bars, r.line = append(r.full, piece), Bars{}, nil
+	if piece.Spread != nil {
+		r.Spread = []float64{}
+	}
+	if r.spill == nil || len(r.full) < spillFrom/pieceRows && r.spill.rows == 0 {
+		return
+	}
+	for len(r.full) > 0 && r.spill.take(&r.full[0]) {
+		piece, r.full[0], r.full = r.full[0], rows{}, r.full[1:]
+	}
+	if len(r.full) == 0 { // the memory of the last one is used again
+		r.Time, r.line = piece.Time[:0], piece.line[:0]
+		for k, c := range r.columns() {
+			*c = (*piece.columns()[k])[:0]
+		}
+	}
+}
+
 func (r *rows) bytes() int64 {
 	n := int64(len(r.full))*pieceRows + int64(r.Len())
+	if r.spill != nil && r.spill.ended {
+		n += int64(r.spill.rows) // they come back into memory
+	}
 	if r.Spread != nil {
 		return (rowBytes + 8) * n
 	}
@@ -112,7 +136,11 @@ func (r *rows) join() {
 const collectFrom = 64 << 20
 
 func joined[T int32 | int64 | float64](pieces []rows, column func(*rows) *[]T) []T {
-	all := make([]T, 0, len(pieces)*pieceRows)
+	n := 0
+	for i := range pieces {
+		n += len(*column(&pieces[i]))
+	}
+	all := make([]T, 0, n)
 	for i := range pieces {
 		c := column(&pieces[i])
 		all = append(all, *c...)

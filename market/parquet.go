@@ -81,8 +81,7 @@ func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
 		}
 	}
 	p.spreads()
-	p.place()
-	return nil
+	return p.place()
 }
 
 // spreads turns spreads in points into prices: whole numbers beside a tick volume, as
@@ -245,7 +244,7 @@ func one[T int64 | float64](v parquet.Value, missing T) T {
 }
 
 // place turns the times of the column into instants and drops rows without a valid time.
-func (p *parquetReader) place() {
+func (p *parquetReader) place() error {
 	p.rep.Rows = len(p.rows.Time)
 	unit, local := p.times.unit, p.times.local && p.opt.Zone != time.UTC
 	in, w := p.rows, 0
@@ -302,7 +301,9 @@ func (p *parquetReader) place() {
 		p.rep.Dropped++
 	}
 	if local || out.ticks != nil {
-		out.end()
+		if err := out.end(); err != nil {
+			return err
+		}
 		p.rows = placed
 	} else {
 		in.cut(w)
@@ -311,4 +312,5 @@ func (p *parquetReader) place() {
 	if q.skipped > 0 {
 		p.rep.Recognised.note("left out " + text.Counted(q.skipped, "row") + " before a bid and an ask were told")
 	}
+	return nil
 }

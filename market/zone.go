@@ -190,12 +190,14 @@ func (p *placer) row(line int, b Bar) {
 }
 
 // end adds what is held back when there are no more rows.
-func (p *placer) end() {
+func (p *placer) end() error {
 	p.flush(0, false)
 	if p.ticks != nil {
 		p.ticks.flush()
 	}
+	err := p.rows.unspill()
 	p.rows.join()
+	return err
 }
 
 // flush adds the rows of a repeated hour that is over, or says that nothing

@@ -16,6 +16,7 @@ func (p *Pages) routeStrategies() {
 	p.mux.HandleFunc("GET /strategies/{id}", p.view("Strategy", "strategy", func(ctx context.Context, r *http.Request) (any, error) {
 		return p.readStrategy(ctx, r)
 	}))
+	p.routeClaims()
 	p.routeDetails()
 	p.routeZoom()
 	p.mux.HandleFunc("POST /strategies/{id}/{act}", p.act(p.changeStrategy))

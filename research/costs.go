@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
@@ -51,6 +52,15 @@ type SymbolCosts struct {
 	// Measured is the typical spread of the bars before the holdout, as a fraction; 0
 	// where they have no spreads.
 	Measured float64 `json:"measured_spread,omitempty"`
+
+	instrument.Carry // of holding the symbol: what the file of instruments says
+}
+
+// overrides are the costs as a backtest charges them.
+func (c SymbolCosts) overrides() backtest.Overrides {
+	return backtest.Overrides{
+		Commission: &c.Commission, Slippage: &c.Slippage, Spread: &c.Spread, CarryLong: c.Long, CarryShort: c.Short,
+	}
 }
 
 // PaidCosts is what a strategy paid for trading a symbol in a research.
@@ -69,6 +79,7 @@ func (s costSources) of(symbol string) SymbolCosts {
 	class, known := instrument.ClassOf(symbol)
 	c := SymbolCosts{Symbol: symbol, Source: CostsByDefault, Class: class, ClassSource: ClassGuess}
 	about := s.file.Find(symbol)
+	c.Carry = about.Carry()
 	if about.Class != "" {
 		c.Class, c.ClassSource = about.Class, ClassOfFile
 	} else if known {
@@ -271,6 +282,8 @@ func (r *research) atFloor(b *jobs.BacktestSpec) error {
 		if paid := own.AtLeast(r.spec.floor(symbol).Costs); paid != own {
 			b.Charge(symbol, paid.Commission, paid.Slippage, paid.Spread)
 		}
+		carry := r.spec.floor(symbol).Carry
+		b.ChargeCarry(symbol, carry.Long, carry.Short)
 	}
 	return nil
 }
@@ -307,6 +320,10 @@ func paidOf(own instrument.Costs, floor SymbolCosts, paid instrument.Costs) Paid
 
 // Sentences say that costs were raised, or are below the default.
 func (p PaidCosts) Sentences() (all []string) {
+	if c := p.Carry; c != (instrument.Carry{}) {
+		all = append(all, fmt.Sprintf("Holding %s costs %.3g%% a year long and %.3g%% short, as %s says.", p.Symbol, 100*c.Long, 100*c.Short,
+			instrument.FileName))
+	}
 	if p.Overruled != nil {
 		all = append(all, p.raised(*p.Overruled, "was traded"))
 	}

@@ -16,6 +16,9 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
+// free is a position that costs nothing to hold.
+var free instrument.Carry
+
 func points(commission, slippage, spread float64) instrument.Costs {
 	const bp = instrument.BasisPoints
 	return instrument.Costs{Commission: commission / bp, Slippage: slippage / bp, Spread: spread / bp}
@@ -51,33 +54,35 @@ func TestCosts_TheFirstSourceThatNamesTheSymbolDecides(t *testing.T) {
 		symbol string
 		want   SymbolCosts
 	}{
-		"the run":                {all, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfRun, points(1, 0, 0), 0}},
-		"all symbols of the run": {every, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfRun, points(1, 0, 0), 0}},
+		"the run": {all, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfRun, points(1, 0, 0), 0, free}},
+		"all symbols of the run": {
+			every, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfRun, points(1, 0, 0), 0, free},
+		},
 		"the file before the settings": {
-			settings, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfFile, points(2, 0, 0), 0},
+			settings, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfFile, points(2, 0, 0), 0, free},
 		},
 		"the file in other capitals": {
-			settings, "eurusd", SymbolCosts{"eurusd", instrument.MajorFX, ClassByName, CostsOfFile, points(2, 0, 0), 0},
+			settings, "eurusd", SymbolCosts{"eurusd", instrument.MajorFX, ClassByName, CostsOfFile, points(2, 0, 0), 0, free},
 		},
 		"the settings": {
-			settings, "GBPUSD", SymbolCosts{"GBPUSD", instrument.MajorFX, ClassByName, CostsOfSettings, points(3, 0, 0), 0},
+			settings, "GBPUSD", SymbolCosts{"GBPUSD", instrument.MajorFX, ClassByName, CostsOfSettings, points(3, 0, 0), 0, free},
 		},
 		"the settings, class of a file": {
-			settings, "AAPL", SymbolCosts{"AAPL", instrument.Crypto, ClassOfFile, CostsOfSettings, points(3, 0, 0), 0},
+			settings, "AAPL", SymbolCosts{"AAPL", instrument.Crypto, ClassOfFile, CostsOfSettings, points(3, 0, 0), 0, free},
 		},
 		"the default of the name": {
-			none, "EURGBP", SymbolCosts{"EURGBP", instrument.MinorFX, ClassByName, CostsByDefault, instrument.MinorFX.Costs(), 0},
+			none, "EURGBP", SymbolCosts{"EURGBP", instrument.MinorFX, ClassByName, CostsByDefault, instrument.MinorFX.Costs(), 0, free},
 		},
 		"the default of the file": {
 			costSources{file: file},
 			"SYNTHETIC",
-			SymbolCosts{"SYNTHETIC", instrument.Index, ClassOfFile, CostsByDefault, instrument.Index.Costs(), 0},
+			SymbolCosts{"SYNTHETIC", instrument.Index, ClassOfFile, CostsByDefault, instrument.Index.Costs(), 0, free},
 		},
 		"a name that no rule recognises": {
-			none, "SYNTHETIC", SymbolCosts{"SYNTHETIC", instrument.Stock, ClassGuess, CostsByDefault, instrument.Stock.Costs(), 0},
+			none, "SYNTHETIC", SymbolCosts{"SYNTHETIC", instrument.Stock, ClassGuess, CostsByDefault, instrument.Stock.Costs(), 0, free},
 		},
 		"no source at all": {
-			costSources{}, "XAUUSD", SymbolCosts{"XAUUSD", instrument.Metal, ClassByName, CostsByDefault, instrument.Metal.Costs(), 0},
+			costSources{}, "XAUUSD", SymbolCosts{"XAUUSD", instrument.Metal, ClassByName, CostsByDefault, instrument.Metal.Costs(), 0, free},
 		},
 	} {
 		if d := cmp.Diff(c.want, c.from.of(c.symbol)); d != "" {
@@ -100,8 +105,8 @@ func TestDesk_PinsCostsWithTheirSource(t *testing.T) {
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200, "XAUUSD": 1200})
 	spec, said := costed(t, d, Request{Symbols: []string{"EURUSD", "XAUUSD"}, Costs: "xauusd=1/2/3"})
 	want := []SymbolCosts{
-		{"EURUSD", instrument.MajorFX, ClassByName, CostsByDefault, instrument.MajorFX.Costs(), 0},
-		{"XAUUSD", instrument.Metal, ClassByName, CostsOfRun, points(1, 2, 3), 0},
+		{"EURUSD", instrument.MajorFX, ClassByName, CostsByDefault, instrument.MajorFX.Costs(), 0, free},
+		{"XAUUSD", instrument.Metal, ClassByName, CostsOfRun, points(1, 2, 3), 0, free},
 	}
 	if diff := cmp.Diff(want, spec.SymbolCosts); diff != "" || spec.Costs != points(1, 2, 3) {
 		t.Errorf("a design is written for %s, want that of the dearest; %s", spec.Costs, diff)
@@ -281,25 +286,25 @@ func TestResult_SaysWhatWasPaid(t *testing.T) {
 	}{
 		"a default": {
 			with(text, usual),
-			SymbolCosts{symbol, instrument.MajorFX, ClassByName, CostsByDefault, usual, 0},
+			SymbolCosts{symbol, instrument.MajorFX, ClassByName, CostsByDefault, usual, 0, free},
 			usual, CostsByDefault, false, false,
 			"", "No costs are set for " + symbol + ", so it paid the default for major FX: ",
 		},
 		"overruled": {
 			cheapened(text),
-			SymbolCosts{symbol, instrument.MajorFX, ClassByName, CostsOfFile, points(2, 1, 2), 0},
+			SymbolCosts{symbol, instrument.MajorFX, ClassByName, CostsOfFile, points(2, 1, 2), 0, free},
 			points(2, 1, 2), CostsOfFile, false, true,
 			"so it was traded at the floor: 4 basis points a side (instruments.yaml).", "",
 		},
 		"below the default": {
 			cheapened(text),
-			SymbolCosts{symbol, instrument.Stock, ClassOfFile, CostsOfSettings, points(2, 1, 2), 0},
+			SymbolCosts{symbol, instrument.Stock, ClassOfFile, CostsOfSettings, points(2, 1, 2), 0, free},
 			points(2, 1, 2), CostsOfSettings, true, true,
 			"The costs of " + symbol + " (KTRDR_COSTS) are below the default for stocks: 4 basis points a side, where the default is 10.", "",
 		},
 		"dearer than the floor": {
 			with(text, usual),
-			SymbolCosts{symbol, instrument.MajorFX, ClassByName, CostsOfRun, points(0.1, 0, 0), 0},
+			SymbolCosts{symbol, instrument.MajorFX, ClassByName, CostsOfRun, points(0.1, 0, 0), 0, free},
 			usual, CostsOfStrategy, false,
 			false, "", "",
 		},

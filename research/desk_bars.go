@@ -44,7 +44,9 @@ type parts struct {
 //
 // With one market both starts are the same. The bars of context symbols are cut at
 // the same instants, and have their part in where these are: their holdouts stay closed.
-func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series, renew time.Time) (parts, error) {
+func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe, others []strategy.Series,
+	renew time.Time,
+) (parts, error) {
 	v, err := d.divide(ctx, symbols, frames, others, renew, d.cfg.Markets.Of)
 	if err != nil {
 		return parts{}, err

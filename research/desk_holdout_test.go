@@ -72,7 +72,8 @@ func TestDesk_ANewHoldoutThatBreaksARuleIsRefused(t *testing.T) {
 			"The earliest possible start is", "0 are missing",
 		}},
 		"fewer bars than the old": {2200, 2200, []string{
-			"it has 800 bars", "the holdout before it has 1200", "at least as long", "400 bars are missing", "from there 400 of 1200 bars are missing",
+			"it has 800 bars", "the holdout before it has 1200", "at least as long", "400 bars are missing",
+			"from there 400 of 1200 bars are missing",
 		}},
 		"only later": {1800, 2300, []string{"it has 700 bars", "100 bars are missing", "0 are missing"}},
 	} {

@@ -239,7 +239,7 @@ func examinationOf(finalist *ktrdr.Operation) (x jobs.ExaminationSpec, listed ab
 		return x, listed, nil, err
 	}
 	for _, p := range result.Costs {
-		x.Costs[p.Symbol] = backtest.Overrides{Commission: &p.Commission, Slippage: &p.Slippage, Spread: &p.Spread}
+		x.Costs[p.Symbol] = p.overrides()
 	}
 	return x, about{Brief: clip(spec.Brief, maxText), Strategy: x.Name, RunPosition: spec.RunPosition}, read.Strategy, nil
 }

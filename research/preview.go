@@ -72,14 +72,15 @@ func (d *Desk) preview(ctx context.Context, t Request) (Triggered, error) {
 		return Triggered{}, err
 	}
 	var markets []ktrdr.Market
-	v, err := d.divide(ctx, c.about.symbols, c.about.frames, c.about.context, c.renew, func(ctx context.Context, b *market.Bars) (ktrdr.Market, error) {
+	known := func(ctx context.Context, b *market.Bars) (ktrdr.Market, error) {
 		m, err := d.cfg.Markets.Known(ctx, b)
 		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound { // it is assigned when a research starts
 			m, err = ktrdr.Market{ID: b.Symbol}, nil
 		}
 		markets = append(markets, m)
 		return m, err
-	})
+	}
+	v, err := d.divide(ctx, c.about.symbols, c.about.frames, c.about.context, c.renew, known)
 	if err != nil {
 		return Triggered{}, err
 	}

@@ -104,8 +104,9 @@ func (d *Desk) take(ctx context.Context, r *Related, x relative, s *strategy.Str
 	}
 	r.Trial.Markets, r.Trial.MadeUp = append(r.Trial.Markets, trial), jobs.AnyMadeUp(r.Bars)
 	r.Symbols = append(r.Symbols, x.RelatedSymbol)
-	paid := costsOf(s).AtLeast(x.floor.Costs)
-	r.Costs[x.Symbol] = backtest.Overrides{Commission: &paid.Commission, Slippage: &paid.Slippage, Spread: &paid.Spread}
+	paid := x.floor
+	paid.Costs = costsOf(s).AtLeast(x.floor.Costs)
+	r.Costs[x.Symbol] = paid.overrides()
 	return nil
 }
 

@@ -174,6 +174,7 @@ func (s FactoryTestSpec) result(found RealScore, scores []*float64, rank evidenc
 // withoutPlaces is the spec without what another lab would name otherwise.
 func (s FactoryTestSpec) withoutPlaces() FactoryTestSpec {
 	s.Search.Run, s.Search.Horizon, s.Search.Markets, s.Search.ContextMarkets = "", "", nil, nil
+	s.Search.Data, s.Search.DataWarnings = nil, nil
 	all := make([]Tested, len(s.Researches))
 	for i, r := range s.Researches {
 		all[i] = Tested{Hash: r.Hash, Others: r.Others}

@@ -253,7 +253,8 @@ func chainMerge(ctx context.Context, t *tx, from, into string) error {
 	}
 	c.store(ctx, t)
 	e := ktrdr.MergeEntry{Head: c.head}
-	if err := t.row(ctx, selectTried, from).Scan(&e.Trials, &e.Looks); err != nil || e == (ktrdr.MergeEntry{Head: ktrdr.ChainHead{Market: from}}) {
+	nothing := ktrdr.MergeEntry{Head: ktrdr.ChainHead{Market: from}}
+	if err := t.row(ctx, selectTried, from).Scan(&e.Trials, &e.Looks); err != nil || e == nothing {
 		return err
 	}
 	return addLink(ctx, t, into, ktrdr.ChainEntry{Kind: ktrdr.ChainMerge, Merge: &e})

@@ -99,7 +99,8 @@ func renewOne(ctx context.Context, t *tx, market string, n ktrdr.NewHoldout) err
 		return ktrdr.Errorf(ktrdr.CodeConflict, "another request has just set the start of the holdout of %s to %s: send this request again",
 			market, instantText(from))
 	case !until.Equal(n.LookedUntil):
-		return ktrdr.Errorf(ktrdr.CodeConflict, "another look at %s was just reserved, and looks have used bars until %s: send this request again",
+		return ktrdr.Errorf(ktrdr.CodeConflict,
+			"another look at %s was just reserved, and looks have used bars until %s: send this request again",
 			market, instantText(until))
 	}
 	var err error

@@ -128,7 +128,8 @@ func theOldDatabase(t *testing.T, s *Store, later time.Time) {
 	o.note("trial", "a/0/0", "op_a1", "a",
 		`{"strategy_name":"trend","status":"evaluated","sharpe_ratio":1.5,"total_trades":9,"backtest_hash":"`+strings.Repeat("cd", 32)+`"}`)
 	o.note("opening", "a/0/0", "op_a1", "a",
-		`{"of":"op_a1","by":"op_a1x","spans":[{"symbol":"EURUSD","timeframe":"1h","to":"2024-02-01T00:00:00Z"},{"symbol":"EURUSD","timeframe":"4h"}]}`)
+		`{"of":"op_a1","by":"op_a1x","spans":[{"symbol":"EURUSD","timeframe":"1h","to":"2024-02-01T00:00:00Z"},`+
+			`{"symbol":"EURUSD","timeframe":"4h"}]}`)
 	o.note("experiment", "a/0/0", "op_a1", "a", `{"strategy_name":"trend"}`)
 	o.note("trial", "a/0/1", "op_a2", "a", `{"strategy_name":"flat","status":"gate_rejected","total_trades":0}`)
 
@@ -396,10 +397,11 @@ func looksOfTheOld(t *testing.T, s *Store, ids map[string]string) {
 		}
 		got[k.Key] = one
 	}
+	type at = []ktrdr.LookMarket
 	equal(t, "looks", got, map[string]look{
-		"a/0/0": {ktrdr.LookConfirmation, "op_a1", "op_a1x", "a", []ktrdr.LookMarket{{Market: ids["EURUSD"], Number: 1, Holdout: euro}}, 0, true, true, 0.01},
-		"b/0/0": {ktrdr.LookConfirmation, "op_b1", "op_gone", "b", []ktrdr.LookMarket{{Market: ids["GOLD"], Number: 1, Holdout: gold}}, 0, false, true, 0},
-		"op_t2": {ktrdr.LookByHand, "op_b1", "op_t2", "", []ktrdr.LookMarket{{Market: ids["GOLD"], Number: 2, Holdout: gold}}, 1, false, true, 0},
+		"a/0/0": {ktrdr.LookConfirmation, "op_a1", "op_a1x", "a", at{{Market: ids["EURUSD"], Number: 1, Holdout: euro}}, 0, true, true, 0.01},
+		"b/0/0": {ktrdr.LookConfirmation, "op_b1", "op_gone", "b", at{{Market: ids["GOLD"], Number: 1, Holdout: gold}}, 0, false, true, 0},
+		"op_t2": {ktrdr.LookByHand, "op_b1", "op_t2", "", at{{Market: ids["GOLD"], Number: 2, Holdout: gold}}, 1, false, true, 0},
 		"op_t3": {ktrdr.LookByHand, "", "op_gone", "", nil, 0, false, true, 0},
 	})
 	if k, err := s.LookOf(t.Context(), "op_t2"); err != nil || k.Key != "op_t2" {

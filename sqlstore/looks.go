@@ -19,7 +19,8 @@ const (
 	selectLookOf query = `SELECT ` + lookColumns + ` FROM looks WHERE key = (SELECT look FROM operations WHERE id = $1 AND look <> '')`
 	insertLook   query = `INSERT INTO looks (key, operation_id, kind, research_id, run, generation, strategy, before, spans, reserved_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now})`
-	takeNumber   query = `UPDATE markets SET looks = looks + 1, tried_at = {now} WHERE id = $1 RETURNING looks, looks_past, COALESCE(holdout_from, 0)`
+	takeNumber query = `UPDATE markets SET looks = looks + 1, tried_at = {now} WHERE id = $1
+		RETURNING looks, looks_past, COALESCE(holdout_from, 0)`
 	insertNumber query = `INSERT INTO look_markets (market_id, number, look_key, holdout_from) VALUES ($1, $2, $3, $4)`
 	setLooked    query = `UPDATE markets SET looked_until = COALESCE(NULLIF(CAST($2 AS BIGINT), 0), {now})
 		WHERE id = $1 AND looked_until < COALESCE(NULLIF(CAST($2 AS BIGINT), 0), {now})`

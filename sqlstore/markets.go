@@ -15,7 +15,8 @@ import (
 const (
 	marketColumns = `id, created_at, COALESCE(holdout_from, 0), looked_until, trials, looks - looks_past,
 		(SELECT COUNT(*) FROM look_markets AS n JOIN looks AS l ON l.key = n.look_key LEFT JOIN claims AS c ON c.operation_id = l.operation_id
-			WHERE n.market_id = markets.id AND l.claim = 1 AND (c.rung IS NULL OR c.rung <> 'retired' OR c.last_bar >= looked_until)), CASE WHEN chain_links > 0 THEN id ELSE '' END, chain_links,
+			WHERE n.market_id = markets.id AND l.claim = 1 AND (c.rung IS NULL OR c.rung <> 'retired' OR c.last_bar >= looked_until)),
+		CASE WHEN chain_links > 0 THEN id ELSE '' END, chain_links,
 		chain_head`
 	seriesColumns = `market_id, symbol, timeframe, bars_hash, first_at, last_at, bars, prices, reason, added_at`
 

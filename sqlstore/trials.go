@@ -17,7 +17,8 @@ const (
 		t.made_up, t.created_at, o.status, o.rung, t.strategy, t.sharpe, t.sharpe_z, t.alpha, t.alpha_z, t.net_return, t.max_drawdown, t.trades,
 		t.cheap_costs, t.unaided, t.result_hash, t.stopped_by,
 		(SELECT MAX(of_m.trials) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
-		(SELECT MAX(of_m.looks - of_m.looks_past) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
+		(SELECT MAX(of_m.looks - of_m.looks_past) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id
+			WHERE of_t.operation_id = t.operation_id),
 		COALESCE(l.operation_id, ''), CASE WHEN l.ended_at IS NULL THEN 0 ELSE 1 END, COALESCE(l.claim, 0), l.adjusted_p,
 		t.examination_id, t.examined
 	FROM `

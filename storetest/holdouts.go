@@ -25,7 +25,8 @@ func (l *lab) held(symbol string, from time.Time) string {
 }
 
 func spansUntil(to time.Time) json.RawMessage {
-	return json.RawMessage(fmt.Sprintf(`[{"symbol":"A","timeframe":"1h","from":%q,"to":%q}]`, firstDay.Format(time.RFC3339), to.Format(time.RFC3339)))
+	return json.RawMessage(fmt.Sprintf(`[{"symbol":"A","timeframe":"1h","from":%q,"to":%q}]`,
+		firstDay.Format(time.RFC3339), to.Format(time.RFC3339)))
 }
 
 // lookUntil looks at markets by hand, until a day. holdout is where it trades from; zero

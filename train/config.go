@@ -20,7 +20,7 @@ func BacktestConfig(s *strategy.Strategy, o backtest.Overrides) backtest.Config 
 		Spread: override(b.Spread, o.Spread), SizeMode: backtest.SizeMode(b.SizeMode),
 		PositionSize: b.PositionSize, LotSize: b.LotSize, Leverage: b.Leverage, StopLoss: b.StopLoss,
 		TakeProfit: b.TakeProfit, ExitAfter: b.ExitAfter, AllowShort: s.Decisions.AllowShort, Flip: b.Flip,
-		MinSeparation: s.Decisions.Separation,
+		MinSeparation: s.Decisions.Separation, CarryLong: o.CarryLong, CarryShort: o.CarryShort,
 	}
 }
 

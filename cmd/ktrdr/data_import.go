@@ -39,8 +39,8 @@ bar.
 
 When clocks go back, one local hour occurs twice. With --zone the order of the rows
 decides which of the two is meant. If the order does not decide, the rows are errors;
---normalise leaves them out. A file that needs more than 512 MiB (about 10 million
-rows) is refused: split it.
+--normalise leaves them out. A file of more than 20 million rows is refused: split it.
+So is one of more than 10 million (512 MiB) that is not text in the order of time.
 
 If the series exists already, the import is refused, unless the bars are the same.
 --append adds the new bars. --replace replaces the series. Several files of one series

@@ -79,8 +79,9 @@ func newResearch(a *app) *cobra.Command {
 		"`TIMEFRAME` of the bars, such as 1h; of several, decisions are made at the shortest")
 	flags.StringVar(&f.Costs, "costs", "", "cost floors of this run in basis points: `SYMBOL=COMMISSION/SLIPPAGE/SPREAD,…`, "+
 		"such as EURUSD=0.5/0.5/1 (default: instruments.yaml, then KTRDR_COSTS, then the default of the asset class)")
-	flags.StringVar(&f.HoldoutFrom, "holdout-from", "", "replace the holdout by a later one from this `DATE`, with a budget of its own; it begins "+
-		"after the bars of every look and is at least as long (default: the newest holdout stays)")
+	flags.StringVar(&f.HoldoutFrom, "holdout-from", "",
+		"replace the holdout by a later one from this `DATE`, with a budget of its own; it begins after "+
+			"the bars of every look and is at least as long (default: the newest holdout stays)")
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, goal, bars and memory give the same results (default: made from the id of the run)")
 	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
 	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default: KTRDR_MODEL of the backend, else builtin)")

@@ -402,24 +402,20 @@ func TestAssistant_ThatMayOpenAHoldoutPaysForIt(t *testing.T) {
 	a := overStdio(t, l, "--open-holdout")
 	_, handles := a.use("research", map[string]any{"goal": "mean reversion on EURUSD 1h", "count": 4, "seed": 3})
 	a.waitFor(handles[0])
-	count := func() int {
+	read := func() []ktrdr.Look {
 		var looks struct {
 			Data []ktrdr.Look `json:"data"`
 		}
 		if err := json.Unmarshal([]byte(get(t, l, "/api/v1/looks", "")), &looks); err != nil {
 			t.Fatal(err)
 		}
-		return len(looks.Data)
+		return looks.Data
 	}
-	if n := count(); n != 1 {
-		t.Fatalf("%d looks, want the one of the run", n)
+	looks := read()
+	if len(looks) != 1 {
+		t.Fatalf("%d looks, want the one of the run", len(looks))
 	}
-	finalist := ""
-	for _, root := range l.Roots() {
-		if root.Rung == ktrdr.RungFinalist {
-			finalist = string(root.ID)
-		}
-	}
+	finalist := string(looks[0].Research)
 	const figures = "holdout, net of costs: Sharpe | "
 	for range 2 { // the second time it is the same look
 		if said, _ := a.use("results", map[string]any{"handle": finalist}); !strings.Contains(said, figures) {
@@ -429,7 +425,7 @@ func TestAssistant_ThatMayOpenAHoldoutPaysForIt(t *testing.T) {
 	if said, _ := overStdio(t, l).use("results", map[string]any{"handle": finalist}); strings.Contains(said, figures) {
 		t.Errorf("another assistant, which may not, reads %s", said)
 	}
-	if n := count(); n != 2 {
+	if n := len(read()); n != 2 {
 		t.Errorf("%d looks after it read the holdout, want 2", n)
 	}
 	if said := get(t, l, "/api/v1/operations/"+finalist+"/results", "open-holdout"); !strings.Contains(said, `"holdout"`) {

@@ -107,6 +107,9 @@ func TestPage_NothingShowsAPriceOfASealedHoldout(t *testing.T) {
 		}
 	}
 	l.Import(bars)
+	if out, code := l.Command("data", "accept", "EURUSD", "1h", "level-jump"); code != 0 {
+		t.Fatalf("the step is meant, and accepting it ends with %d:\n%s", code, out)
+	}
 	l.ServeWith(2)
 	out, code := l.Command("research", "mean reversion on EURUSD 1h", "--count", "3", "--seed", "2", "--bypass-gates", "--follow")
 	if code != 0 {

@@ -43,7 +43,9 @@ func TestData_SevereFindingsBlockResearchUntilAccepted(t *testing.T) {
 			t.Errorf("check of the file: exit %d\n%s", said.code, said.out)
 		}
 		said := l.must("data", "import", "--symbol", "EURUSD", spoiled)
-		for _, want := range []string{"severe unit-jump: prices go from", "→ import the file in parts", "no research begins on these bars", command} {
+		for _, want := range []string{
+			"severe unit-jump: prices go from", "→ import the file in parts", "no research begins on these bars", command,
+		} {
 			if !strings.Contains(said, want) {
 				t.Errorf("no %q in:\n%s", want, said)
 			}
@@ -54,13 +56,15 @@ func TestData_SevereFindingsBlockResearchUntilAccepted(t *testing.T) {
 		if said := l.must("data", "list"); !strings.Contains(said, "refused") {
 			t.Errorf("the list does not mark the series:\n%s", said)
 		}
-		if said := research(); said.code == 0 || !strings.Contains(said.String(), command) || !strings.Contains(said.String(), "severe unit-jump") {
-			t.Errorf("research: exit %d\n%s", said.code, said.String())
+		refused := research()
+		if refused.code == 0 || !strings.Contains(refused.String(), command) || !strings.Contains(refused.String(), "severe unit-jump") {
+			t.Errorf("research: exit %d\n%s", refused.code, refused.String())
 		}
 
 		l.refused(exitUsage, "has no severe finding spike; it has: unit-jump", "data", "accept", "EURUSD", "1h", "spike")
 		in := jobs.AcceptRequest{Symbol: "EURUSD", Timeframe: "1h", Findings: []string{"unit-jump"}}
-		if _, err := client.Call(t.Context(), l.clientWith(ktrdr.ScopeAssistant), api.AcceptFindings, in); ktrdr.CodeOf(err) != ktrdr.CodeForbidden {
+		_, err := client.Call(t.Context(), l.clientWith(ktrdr.ScopeAssistant), api.AcceptFindings, in)
+		if ktrdr.CodeOf(err) != ktrdr.CodeForbidden {
 			t.Errorf("an assistant accepts a finding: %v", err)
 		}
 
@@ -82,9 +86,9 @@ func TestData_SevereFindingsBlockResearchUntilAccepted(t *testing.T) {
 			t.Errorf("research on longer bars: exit %d\n%s", said.code, said.String())
 		}
 		l.must("data", "import", "--symbol", "EURUSD", "--append", priceFile(t, b.Slice(0, 1600), tenfold(700, 1560)))
-		said2 := research()
-		if said2.code == 0 || !strings.Contains(said2.String(), "it is in the holdout") {
-			t.Errorf("research on bars with a new case: exit %d\n%s", said2.code, said2.String())
+		refused = research()
+		if refused.code == 0 || !strings.Contains(refused.String(), "it is in the holdout") {
+			t.Errorf("research on bars with a new case: exit %d\n%s", refused.code, refused.String())
 		}
 		l.must(accept...)
 		if all := decode[[]local.StoredSeries](t, l.must("data", "list", "--json")); !slices.ContainsFunc(all, func(s local.StoredSeries) bool {

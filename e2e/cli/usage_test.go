@@ -73,7 +73,9 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"fetch of nothing", "takes a SOURCE, a SYMBOL and a TIMEFRAME, such as binance BTCUSDT 1h", []string{"data", "fetch", "binance"}},
 		{"misspelt timeframe of a fetch", "did you mean 15m? ", []string{"data", "fetch", "binance", "BTCUSDT", "15mn"}},
 		{"misspelt source to follow", "did you mean kraken? ", []string{"data", "follow", "krakn", "XBTUSD", "1h"}},
-		{"a series that is fetched too often", "choose from 5s to 31 days", []string{"data", "follow", "kraken", "XBTUSD", "1h", "--every", "1s"}},
+		{"a series that is fetched too often", "choose from 5s to 31 days", []string{
+			"data", "follow", "kraken", "XBTUSD", "1h", "--every", "1s",
+		}},
 		{"misspelt source to check", "there is no source \"krakn\"; did you mean kraken? ", []string{"data", "fetch", "--check", "krakn"}},
 		{"unknown subcommand", "there is no command `ktrdr token steal`", []string{"token", "steal"}},
 		{"unknown status", "--status sleeping", []string{"ops", "--status", "sleeping"}},

@@ -225,7 +225,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 			}
 			b, choice, out.Merged, holdout, compared = more.bars, more.choice, more.merged, more.holdout, more.compared
 			im.Record = joinedRecord(was.Record, im.Record)
-		} else if compared, err = l.replaced(ctx, was, b); err != nil {
+		} else if compared, err = l.replaced(ctx, was, im, b); err != nil {
 			return out, false, err
 		}
 		out.Replaced = &was
@@ -237,14 +237,15 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 	if out.Merged != nil {
 		madeUp = ktrdr.AnyMadeUp(was.MadeUp, im.MadeUp)
 	}
-	if holdout.IsZero() && b.Len() > 0 {
-		holdout = HoldoutStart(b, ktrdr.Market{}, cmp.Or(im.Holdout, UsualHoldout))
-	}
-	findings := judge(b, knownOf(im.Instrument, holdout), compared)
-	if im.Origin == ktrdr.BarsSynthetic {
-		findings = tempered(findings)
-	}
 	store := func(ctx context.Context, s *ktrdr.NewSeries, question string) error {
+		from, err := im.sealedFrom(ctx, b, s, question, holdout)
+		if err != nil {
+			return err
+		}
+		findings := judge(b, knownOf(im.Instrument, from), quality.Seal(compared, from))
+		if im.Origin == ktrdr.BarsSynthetic {
+			findings = tempered(findings)
+		}
 		n, err := l.newBars(ctx, b, im.Origin, im.Source)
 		if err == nil {
 			n.Findings, err = storeFindings(findings)
@@ -277,6 +278,27 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 		return out, again == nil && now.Hash != was.Hash || there && errors.Is(again, market.ErrNoData), err
 	}
 	return out, false, err
+}
+
+// sealedFrom is where findings of b are told no more: where the holdout begins of the
+// markets that the series goes to, or may go to while the user must decide. added is
+// that of the series to which the bars are added.
+func (im Import) sealedFrom(ctx context.Context, b *market.Bars, s *ktrdr.NewSeries, question string, added time.Time) (time.Time, error) {
+	var m ktrdr.Market
+	var err error
+	if im.Markets != nil {
+		if m, err = im.Markets.together(ctx, b, s, question); err != nil {
+			return time.Time{}, err
+		}
+	}
+	from := m.HoldoutFrom
+	switch {
+	case !from.IsZero() && (added.IsZero() || from.Before(added)):
+		return from, nil
+	case added.IsZero() && b.Len() > 0:
+		return HoldoutStart(b, m, cmp.Or(im.Holdout, UsualHoldout)), nil
+	}
+	return added, nil
 }
 
 func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, question string, by *Importer) error {
@@ -344,7 +366,14 @@ func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, im Import, 
 
 // replaced compares bars with those that they take the place of. Bars that cannot be
 // read are not compared: replacing them is how they are mended.
-func (l *Library) replaced(ctx context.Context, was jobs.SeriesInfo, b *market.Bars) ([]quality.ContentFinding, error) {
+func (l *Library) replaced(ctx context.Context, was jobs.SeriesInfo, im Import, b *market.Bars) ([]quality.ContentFinding, error) {
+	var p Placement
+	var err error
+	if im.Markets != nil {
+		if p, err = im.Markets.Describe(ctx, was); err != nil {
+			return nil, err
+		}
+	}
 	old, err := l.Open(ctx, was)
 	if ktrdr.CodeOf(err) == ktrdr.CodeCorrupt {
 		return nil, nil
@@ -352,7 +381,11 @@ func (l *Library) replaced(ctx context.Context, was jobs.SeriesInfo, b *market.B
 	if err != nil || old.Len() == 0 {
 		return nil, err
 	}
-	return tempered(quality.Compare(old, b, HoldoutStart(old, ktrdr.Market{}, UsualHoldout))), nil
+	from := p.Market.HoldoutFrom
+	if from.IsZero() {
+		from = HoldoutStart(old, p.Market, cmp.Or(im.Holdout, UsualHoldout))
+	}
+	return tempered(quality.Compare(old, b, from)), nil
 }
 
 func (l *Library) newBars(ctx context.Context, b *market.Bars, origin ktrdr.BarsOrigin, source string) (ktrdr.NewBars, error) {

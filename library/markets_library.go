@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -22,6 +23,40 @@ func (m *Markets) Describe(ctx context.Context, e jobs.SeriesInfo) (Placement, e
 		return Placement{}, err
 	}
 	return m.placed(ctx, known)
+}
+
+// together is the markets that a new series goes to as one, with the earliest of their
+// holdouts. Where the user must decide, they are all that share its time.
+func (m *Markets) together(ctx context.Context, b *market.Bars, s *ktrdr.NewSeries, question string) (one ktrdr.Market, err error) {
+	var ids []string
+	if s != nil {
+		ids = append(slices.Clone(s.Same), s.Market)
+	} else if question != "" {
+		all, err := m.ledger.Series(ctx)
+		if err != nil {
+			return one, err
+		}
+		for _, other := range all {
+			if meets(other, b) {
+				ids = append(ids, other.Market)
+			}
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		if id == "" {
+			continue // a new market
+		}
+		is, err := m.ledger.Market(ctx, id)
+		if err != nil {
+			return one, err
+		}
+		one.Series = append(one.Series, is.Series...)
+		if from := is.HoldoutFrom; !from.IsZero() && (one.HoldoutFrom.IsZero() || from.Before(one.HoldoutFrom)) {
+			one.HoldoutFrom = from
+		}
+	}
+	return one, nil
 }
 
 // PlaceAll assigns the current series of a library that have no market, of one

@@ -61,9 +61,10 @@ func SeriesOf(e jobs.SeriesInfo) StoredSeries {
 // AllOf are entries without their markets.
 func AllOf(entries []jobs.SeriesInfo) []StoredSeries { return text.Map(entries, SeriesOf) }
 
-// In is the series in a market.
+// In is the series in a market. Findings in its holdout are counted only.
 func (s StoredSeries) In(p library.Placement) StoredSeries {
 	m := p.Market
+	s.Findings = quality.Seal(s.Findings, m.HoldoutFrom)
 	s.MarketFacts = MarketFacts{m.ID, p.Reason, p.Question, m.HoldoutFrom, m.Trials, m.Looks, m.Holdouts}
 	return s
 }

@@ -27,6 +27,7 @@ type ClaimStore interface {
 // ClaimFollower creates the steps that follow claims over new bars.
 //
 //	import, append ──▶ the series of a claim is another than its last step saw ──▶ claim_step
+//	                   a severe finding that no person accepts ──▶ nothing, until bars without it come
 //
 // It remembers nothing. What is due it reads from the rows, so that any number of backends may
 // follow the same claims: a step is created once for each claim and state of the library.
@@ -123,6 +124,9 @@ func (f *ClaimFollower) follow(ctx context.Context, c ktrdr.LivingClaim, held ma
 		s, there := held[[2]string{b.Symbol, string(b.Timeframe)}]
 		if !there {
 			return nil, nil // deleted or renamed
+		}
+		if len(s.Unaccepted()) > 0 {
+			return nil, nil // a claim neither gains nor loses by prices that may be wrong
 		}
 		current = append(current, s.Pinned())
 		if end := time.Unix(s.Timeframe.End(s.Last), 0); end.After(newest) {

@@ -225,7 +225,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 			}
 			b, choice, out.Merged, holdout, compared = more.bars, more.choice, more.merged, more.holdout, more.compared
 			im.Record = joinedRecord(was.Record, im.Record)
-		} else if compared, err = l.replaced(ctx, was, b); err != nil {
+		} else if compared, holdout, err = l.replaced(ctx, was, im.Markets, b); err != nil {
 			return out, false, err
 		}
 		out.Replaced = &was
@@ -237,14 +237,26 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 	if out.Merged != nil {
 		madeUp = ktrdr.AnyMadeUp(was.MadeUp, im.MadeUp)
 	}
-	if holdout.IsZero() && b.Len() > 0 {
-		holdout = HoldoutStart(b, ktrdr.Market{}, cmp.Or(im.Holdout, UsualHoldout))
+	if b.Len() > 0 && (out.Merged == nil || holdout.IsZero()) {
+		holdout = earlier(holdout, HoldoutStart(b, ktrdr.Market{}, cmp.Or(im.Holdout, UsualHoldout)))
 	}
-	findings := judge(b, knownOf(im.Instrument, holdout), compared)
-	if im.Origin == ktrdr.BarsSynthetic {
-		findings = tempered(findings)
+	judged := func() []quality.ContentFinding {
+		found := judge(b, knownOf(im.Instrument, holdout), quality.Seal(compared, holdout))
+		if im.Origin == ktrdr.BarsSynthetic {
+			return tempered(found)
+		}
+		return found
 	}
+	findings := judged()
 	store := func(ctx context.Context, s *ktrdr.NewSeries, question string) error {
+		from, err := im.Markets.holdoutOf(ctx, s)
+		if err != nil {
+			return err
+		}
+		if from = earlier(holdout, from); from.Before(holdout) { // the series is of a market that has a holdout
+			holdout = from
+			findings = judged()
+		}
 		n, err := l.newBars(ctx, b, im.Origin, im.Source)
 		if err == nil {
 			n.Findings, err = storeFindings(findings)
@@ -342,17 +354,35 @@ func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, im Import, 
 	return added{all, Choice{series: &was, why: "more bars of the same series"}, &merged, from, quality.Compare(old, b, from)}, err
 }
 
-// replaced compares bars with those that they take the place of. Bars that cannot be
-// read are not compared: replacing them is how they are mended.
-func (l *Library) replaced(ctx context.Context, was jobs.SeriesInfo, b *market.Bars) ([]quality.ContentFinding, error) {
+// replaced compares bars with those that they take the place of, and says where the holdout
+// of their market begins, if it has one. Bars that cannot be read are not compared: replacing
+// them is how they are mended.
+func (l *Library) replaced(ctx context.Context, was jobs.SeriesInfo, m *Markets, b *market.Bars) (
+	found []quality.ContentFinding, from time.Time, err error,
+) {
+	if m != nil {
+		p, err := m.Describe(ctx, was)
+		if err != nil {
+			return nil, from, err
+		}
+		from = p.Market.HoldoutFrom
+	}
 	old, err := l.Open(ctx, was)
 	if ktrdr.CodeOf(err) == ktrdr.CodeCorrupt {
-		return nil, nil
+		return nil, from, nil
 	}
 	if err != nil || old.Len() == 0 {
-		return nil, err
+		return nil, from, err
 	}
-	return tempered(quality.Compare(old, b, HoldoutStart(old, ktrdr.Market{}, UsualHoldout))), nil
+	return tempered(quality.Compare(old, b, earlier(from, HoldoutStart(old, ktrdr.Market{}, UsualHoldout)))), from, nil
+}
+
+// earlier is the earlier of two instants, of which a zero one is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func (l *Library) newBars(ctx context.Context, b *market.Bars, origin ktrdr.BarsOrigin, source string) (ktrdr.NewBars, error) {

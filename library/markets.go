@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -113,6 +114,25 @@ func (m *Markets) Known(ctx context.Context, b *market.Bars) (ktrdr.Market, erro
 		return ktrdr.Market{}, err
 	}
 	return m.ledger.Market(ctx, known.Market)
+}
+
+// holdoutOf is where the first holdout begins of the markets that a series is decided to
+// be; zero if none has one.
+func (m *Markets) holdoutOf(ctx context.Context, s *ktrdr.NewSeries) (from time.Time, err error) {
+	if s == nil {
+		return from, nil
+	}
+	for _, id := range append(slices.Clone(s.Same), s.Market) {
+		if id == "" {
+			continue
+		}
+		of, err := m.ledger.Market(ctx, id)
+		if err != nil {
+			return from, err
+		}
+		from = earlier(from, of.HoldoutFrom)
+	}
+	return from, nil
 }
 
 // FixHoldout sets where the holdout of a market begins, once.

@@ -60,6 +60,7 @@ func newClient(via http.RoundTripper) *Client {
 			if len(before) >= maxRedirects {
 				return ktrdr.Errorf(ktrdr.CodeFailed, "it redirects more than %d times", maxRedirects)
 			}
+			r.Header.Del("Referer") // it is the address before, which may hold a key
 			return checkURL(r.URL)
 		}},
 		retry: backoff.Policy{First: 2 * time.Second, Most: time.Minute, Jitter: 0.25},

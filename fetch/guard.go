@@ -143,6 +143,9 @@ func ParseNetworks(list []string) ([]netip.Prefix, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%q is no network: give one like 10.1.0.0/16 or 127.0.0.1", word)
 		}
+		if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 { // addresses are compared as IPv4
+			p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+		}
 		all = append(all, p.Masked())
 	}
 	return all, nil

@@ -168,3 +168,19 @@ func TestClient_ChecksWhereARedirectLeads(t *testing.T) {
 		server.Close()
 	}
 }
+
+// A network may be written as one of mapped addresses.
+func TestParseNetworks_ReadsMappedAddresses(t *testing.T) {
+	for _, word := range []string{"::ffff:10.1.0.0/112", "::ffff:10.1.2.3"} {
+		allow, err := ParseNetworks([]string{word})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := Guard{Allow: allow}
+		for _, a := range []string{"10.1.2.3", "::ffff:10.1.2.3"} {
+			if err := g.Check(netip.MustParseAddr(a)); err != nil {
+				t.Errorf("%s: %v", word, err)
+			}
+		}
+	}
+}

@@ -46,6 +46,7 @@ type source struct {
 	example Request            // that Check fetches
 	pieces  func(Request) []Piece
 	fetch   func(context.Context, session, Request, Piece) (answer, error)
+	secrets []string // parts of its address that are never shown
 }
 
 // answer is what a source says of a piece: its rows in any order, maybe more than were asked for.
@@ -110,6 +111,7 @@ func New(cfg Config) (*Fetcher, error) {
 		if err != nil {
 			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "source %q: %w", cut(name), err)
 		}
+		f.sources[name].secrets = secretsOf(address)
 	}
 	return f, nil
 }
@@ -209,9 +211,11 @@ func (f *Fetcher) Fetch(ctx context.Context, r Request, piece Piece) (Fetched, e
 	}
 	a, err := s.fetch(ctx, session{s, NameOf(r.Source), f.client}, r, piece)
 	if err != nil {
-		return Fetched{}, err
+		return Fetched{}, s.hidden(err)
 	}
-	return a.part(r, piece), nil
+	part := a.part(r, piece)
+	part.Notes = text.Map(part.Notes, s.hide)
+	return part, nil
 }
 
 // part makes bars of rows: in order, each once, those of the piece that are finished.

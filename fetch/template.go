@@ -92,8 +92,6 @@ func checkAddress(address string) error {
 	return nil
 }
 
-var keyName = regexp.MustCompile(`(?i)(key|token|secret|passw|auth|sign|credential)`)
-
 // checkNoKey refuses an address with a key, where every reader of the lab would see it.
 func checkNoKey(address string) error {
 	u, err := url.Parse(braces.ReplaceAllString(address, "x"))
@@ -101,9 +99,7 @@ func checkNoKey(address string) error {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "the address cannot be read: write url:https://HOST/…")
 	}
 	found := u.User != nil
-	for name := range u.Query() {
-		found = found || keyName.MatchString(name)
-	}
+	query(u, func(name, _ string) { found = found || keyName.MatchString(name) })
 	if found {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "the address holds a key or a password, and an operation is readable by all users of the lab: "+
 			"give the backend KTRDR_FETCH_SOURCES=NAME=ADDRESS, and fetch from NAME")

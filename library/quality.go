@@ -72,16 +72,17 @@ func (l *Library) Usable(ctx context.Context, infos []jobs.SeriesInfo, bars []*m
 ) error {
 	var problems []string
 	for i, e := range infos {
-		if e.Findings == nil {
-			m, err := of(ctx, bars[i])
-			if err == nil {
-				e, err = l.Judged(ctx, e, bars[i], m, share)
-			}
-			if err != nil {
-				return err
-			}
+		if e.Findings != nil && len(e.Unaccepted()) == 0 {
+			continue
 		}
-		open := e.Unaccepted()
+		m, err := of(ctx, bars[i])
+		if err == nil {
+			e, err = l.Judged(ctx, e, bars[i], m, share)
+		}
+		if err != nil {
+			return err
+		}
+		open := jobs.Unaccepted(quality.Seal(e.Findings, m.HoldoutFrom), e.Accepted)
 		if len(open) == 0 {
 			continue
 		}

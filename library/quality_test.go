@@ -2,7 +2,9 @@ package library
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -127,5 +129,67 @@ func TestUsable_JudgesBarsThatWereNotJudged(t *testing.T) {
 	}
 	if err := l.library.Usable(t.Context(), []jobs.SeriesInfo{e}, []*market.Bars{b}, 0, markets.Of); err != nil {
 		t.Errorf("usable once accepted: %v", err)
+	}
+}
+
+// What an import finds in the holdout that a market has already is not told, however
+// the new bars come to the market.
+func TestImport_SealsTheHoldoutThatTheMarketHas(t *testing.T) {
+	b := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 4000, Seed: 4})
+	for name, im := range map[string]Import{
+		"longer bars that replace others": {Bars: scaled(b, 3, 2000, 2001), Mode: jobs.ImportReplace},
+		"under another name":              {Bars: renamed(scaled(b, 3, 2000, 2001), "EUR"), Mode: jobs.ImportNew},
+		"bars that differ":                {Bars: scaled(b, 1.01, 2000, 2001), Mode: jobs.ImportReplace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			markets := NewMarkets(l.store, l.blobs)
+			first, err := l.library.Import(t.Context(), Import{Bars: b.Slice(0, 2500), Origin: ktrdr.BarsFromFile, Markets: markets})
+			if err != nil {
+				t.Fatal(err)
+			}
+			from := time.Unix(b.Time[1000], 0)
+			if _, err := markets.FixHoldout(t.Context(), first.Market.ID, from); err != nil {
+				t.Fatal(err)
+			}
+			im.Origin, im.Markets = ktrdr.BarsFromFile, markets
+			done, err := l.library.Import(t.Context(), im)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if done.Market.ID != first.Market.ID || len(done.Entry.Findings) == 0 {
+				t.Fatalf("market %q, want %q: %s; findings %v", done.Market.ID, first.Market.ID, done.Question, done.Entry.Findings)
+			}
+			for _, f := range done.Entry.Findings {
+				if !f.Sealed {
+					t.Errorf("reported for the holdout: %s", f)
+				}
+			}
+		})
+	}
+}
+
+func renamed(b *market.Bars, symbol string) *market.Bars {
+	c := *b
+	c.Symbol = symbol
+	return &c
+}
+
+// A research that is refused is told no prices of a holdout that began after the import.
+func TestUsable_SealsALaterHoldout(t *testing.T) {
+	l := newLab(t)
+	b := scaled(market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 2000, Seed: 4}), 3, 1000, 1001)
+	markets := NewMarkets(l.store, l.blobs)
+	done, err := l.library.Import(t.Context(), Import{Bars: b, Origin: ktrdr.BarsFromFile, Markets: markets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := markets.FixHoldout(t.Context(), done.Market.ID, time.Unix(b.Time[900], 0)); err != nil {
+		t.Fatal(err)
+	}
+	err = l.library.Usable(t.Context(), []jobs.SeriesInfo{done.Entry}, []*market.Bars{b}, 0, markets.Of)
+	if ktrdr.CodeOf(err) != ktrdr.CodeConflict || strings.Contains(err.Error(), "away from") ||
+		!strings.Contains(err.Error(), "ktrdr data accept EURUSD 1h level-jump spike") {
+		t.Errorf("%v, want a refusal without prices", err)
 	}
 }

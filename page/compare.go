@@ -286,17 +286,6 @@ func withError(v, e *float64) comparedCell {
 	return c
 }
 
-// probability writes a p-value with two significant digits.
-func probability(p *float64) string {
-	if p == nil {
-		return missing
-	}
-	if *p < 1e-5 {
-		return "< 0.00001"
-	}
-	return strconv.FormatFloat(float64(int(*p*1e5+0.5))/1e5, 'f', -1, 64)
-}
-
 // correlation is the lower half of the matrix.
 func (v *comparison) correlation(c *report.Compared) {
 	for i, row := range c.Correlation {

@@ -114,7 +114,29 @@ func significant(v *float64) string {
 	if *v >= 0.01 || *v == 0 {
 		return chart.Number(*v, 3)
 	}
-	return chart.Number(*v, int(math.Ceil(-math.Log10(*v)))+1)
+	_, exponent, _ := strings.Cut(strconv.FormatFloat(*v, 'e', 1, 64), "e")
+	e, _ := strconv.Atoi(exponent)
+	return chart.Number(*v, 1-e)
+}
+
+// probability writes a p-value: a very small one as a bound.
+func probability(v *float64) string {
+	if bound := v != nil && strings.HasPrefix(text.Probability(*v), "<"); bound {
+		return text.Probability(*v)
+	}
+	return significant(v)
+}
+
+// pValue writes a p-value with its letter: "p = 0.0014" or "p < 0.0001".
+func pValue(v *float64) string {
+	switch s := probability(v); {
+	case v == nil:
+		return s
+	case strings.HasPrefix(s, "<"):
+		return "p " + s
+	default:
+		return "p = " + s
+	}
 }
 
 // capital writes a text with a capital at its beginning.

@@ -34,6 +34,13 @@ func TestFormat_Figures(t *testing.T) {
 		{lasted(9*time.Hour + 5*time.Minute), "9 h 05 min"},
 		{lasted(72 * time.Hour), "3 days"},
 		{lasted(-time.Second), "–"},
+		{significant(f(0.00002)), "0.000020"},
+		{significant(f(1. / 1001)), "0.0010"},
+		{pValue(f(0.02)), "p = 0.020"},
+		{pValue(f(0.00011)), "p = 0.00011"},
+		{pValue(f(2.8e-8)), "p < 0.0001"},
+		{pValue(f(0)), "p < 0.0001"},
+		{pValue(nil), "–"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)

@@ -28,9 +28,9 @@ func mainReason(l *report.Leader) (text string, others int) {
 	d := l.Details
 	switch {
 	case l.Claim:
-		return fmt.Sprintf("p %s, %s", significant(l.Adjusted), plural(l.MarketLooks, "look")), 0
+		return fmt.Sprintf("%s, %s", pValue(l.Adjusted), plural(l.MarketLooks, "look")), 0
 	case l.LookEnded && l.Adjusted != nil:
-		return "holdout p " + significant(l.Adjusted), 0
+		return "holdout " + pValue(l.Adjusted), 0
 	case d == nil || d.Failed == nil:
 		return missing, 0
 	}

@@ -59,8 +59,8 @@ func TestMainReason_IsTheFirstCheckThatFailed(t *testing.T) {
 		"covers 1.06× the costs": row("survives_costs", 1.06, 1.5),
 		"luck explains it":       row("beats_luck", 0.1, 0.5),
 		"Sharpe ratio too low":   row("sharpe_too_low", -0.6, -0.5),
-		"p 0.0014, 5 looks":      claim,
-		"holdout p 0.124":        opened,
+		"p = 0.0014, 5 looks":    claim,
+		"holdout p = 0.124":      opened,
 		missing:                  {Details: &report.LeaderDetails{}},
 	} {
 		if got, _ := mainReason(&l); !strings.EqualFold(got, want) {

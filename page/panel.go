@@ -73,8 +73,8 @@ func panelOf(p *report.Panel, id string) runEvidence {
 		v.Lead = append(v.Lead, plain(line))
 	}
 	v.Figures = []sheetRow{
-		{"SPA", "Is any trial better than cash?", "p = " + significant(p.SPA.P), undefinedOr(p.SPA.Undefined,
-			fmt.Sprintf("lower %s, upper %s", significant(p.SPA.Lower), significant(p.SPA.Upper)))},
+		{"SPA", "Is any trial better than cash?", pValue(p.SPA.P), undefinedOr(p.SPA.Undefined,
+			fmt.Sprintf("lower %s, upper %s", probability(p.SPA.Lower), probability(p.SPA.Upper)))},
 		{"StepM", "Which trials are better than cash?", fmt.Sprintf("%d of %d", p.Found, p.Trials), undefinedOr(p.StepM.Undefined,
 			"one of them is wrong in at most 5 % of searches")},
 		{"PBO", "Is the choice of the best trial overfit?", number(p.PBO.PBO, 2), undefinedOr(p.PBO.Undefined,
@@ -87,7 +87,7 @@ func panelOf(p *report.Panel, id string) runEvidence {
 	}
 	if t := p.Test; !t.ReservedAt.IsZero() {
 		v.Figures = append(v.Figures, sheetRow{
-			"Factory test", "Does the search find more than on copies without an edge?", "p = " + significant(t.P), plain(report.TestLine(t)),
+			"Factory test", "Does the search find more than on copies without an edge?", pValue(t.P), plain(report.TestLine(t)),
 		})
 	}
 	if p.SPA.P == nil {
@@ -96,7 +96,7 @@ func panelOf(p *report.Panel, id string) runEvidence {
 	v.Ranks = ranksOf(p)
 	for _, t := range p.Rejected {
 		v.Rejected = append(v.Rejected, panelTrial{
-			ID: string(t.Operation), Handle: t.Operation.Tail(), Strategy: strategyName(t.Strategy), T: number(t.T, 2), P: significant(t.P),
+			ID: string(t.Operation), Handle: t.Operation.Tail(), Strategy: strategyName(t.Strategy), T: number(t.T, 2), P: probability(t.P),
 			Sharpe: number(t.Sharpe, 2),
 		})
 	}

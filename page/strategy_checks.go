@@ -76,7 +76,7 @@ var checkTexts = map[evidence.Code]checkWords{
 	},
 	evidence.HoldoutConfirms: {
 		"p-value, adjusted", "For every holdout look counted.",
-		"≤", significant, "On the holdout p = %s after adjustment.",
+		"≤", probability, "On the holdout p = %s after adjustment.",
 	},
 
 	"no_test_part": {

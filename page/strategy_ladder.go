@@ -18,9 +18,9 @@ func (f *facts) rungs() (all []rung) {
 		}
 		switch {
 		case r.P != nil:
-			step.Number = "p = " + significant(r.P)
+			step.Number = pValue(r.P)
 		case r.EValue != nil:
-			step.Number = "e = " + significant(r.EValue)
+			step.Number = "e = " + significantE(*r.EValue)
 		}
 		all = append(all, step)
 	}

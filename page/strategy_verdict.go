@@ -106,7 +106,7 @@ func (f *facts) headline(s *strategy) {
 		}
 		say("A gate stops what is plainly broken before more time is spent on it. Nothing was judged, and the holdout stays sealed.")
 	case f.look != nil && f.look.Claim:
-		s.Mark, s.Headline = "claimed", fmt.Sprintf("Edge claimed: p = %s after adjustment.", significant(f.look.Look.Adjusted))
+		s.Mark, s.Headline = "claimed", fmt.Sprintf("Edge claimed: %s after adjustment.", pValue(f.look.Look.Adjusted))
 		say("On bars that no search has seen, the Sharpe ratio is ")
 		strong(number(f.look.Look.Holdout.Sharpe.Ratio(), 2))
 		say(", net of costs. ")

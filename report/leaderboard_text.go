@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // PrintLeaderboard prints a leaderboard, its claims and what it takes to claim.
@@ -52,7 +53,7 @@ func belowDefault(rows []Leader) bool {
 // claimLine is a claim with the Sharpe ratio of its holdout, and how far that can
 // be trusted.
 func claimLine(l Leader) string {
-	said := fmt.Sprintf("%s: edge claimed, p = %s after adjustment", l.Operation.Tail(), Significant(l.Adjusted))
+	said := fmt.Sprintf("%s: edge claimed, %s after adjustment", l.Operation.Tail(), PValue(l.Adjusted))
 	if h := l.Holdout; h != nil {
 		said += "; holdout Sharpe " + HoldoutText(h)
 	}
@@ -64,7 +65,15 @@ func Significant(x *float64) string {
 	if x == nil {
 		return "unknown"
 	}
-	return fmt.Sprintf("%.2g", *x)
+	return text.Probability(*x)
+}
+
+// PValue is a p-value with its letter.
+func PValue(x *float64) string {
+	if x == nil {
+		return "p unknown"
+	}
+	return text.PValue(*x)
 }
 
 // HoldoutText is a Sharpe ratio of a holdout with how far it can be trusted.

@@ -26,8 +26,8 @@ func (p *Panel) Lines() []string {
 		lines = append(lines, "SPA and StepM: undefined: "+p.SPA.Undefined+".")
 	} else {
 		lines = append(lines, fmt.Sprintf(
-			"SPA, is any trial better than cash: p = %s (lower %s, upper %s), from %d resamples in blocks of %.1f days.",
-			Significant(p.SPA.P), Significant(p.SPA.Lower), Significant(p.SPA.Upper), p.Draws, p.Block), p.stepm())
+			"SPA, is any trial better than cash: %s (lower %s, upper %s), from %d resamples in blocks of %.1f days.",
+			PValue(p.SPA.P), Significant(p.SPA.Lower), Significant(p.SPA.Upper), p.Draws, p.Block), p.stepm())
 	}
 	if p.PBO.PBO == nil {
 		lines = append(lines, "PBO: undefined: "+p.PBO.Undefined+".")
@@ -104,7 +104,7 @@ func (p *Panel) stepm() string {
 	}
 	const named = 3
 	names := text.Map(p.Rejected[:min(named, len(p.Rejected))], func(t PanelTrial) string {
-		return fmt.Sprintf("%s (%s, p = %s)", t.Strategy, t.Operation.Tail(), Significant(t.P))
+		return fmt.Sprintf("%s (%s, %s)", t.Strategy, t.Operation.Tail(), PValue(t.P))
 	})
 	s := fmt.Sprintf("%s%d of %d: %s", question, p.Found, p.Trials, strings.Join(names, ", "))
 	if more := p.Found - len(names); more > 0 {
@@ -117,7 +117,7 @@ func bestOf(t *PanelTrial) string {
 	if t == nil {
 		return ""
 	}
-	return fmt.Sprintf(". The best is %s (%s), p = %s", t.Strategy, t.Operation.Tail(), Significant(t.P))
+	return fmt.Sprintf(". The best is %s (%s), %s", t.Strategy, t.Operation.Tail(), PValue(t.P))
 }
 
 func (p *Panel) degradation() string {
@@ -142,10 +142,10 @@ func (p *Panel) OfTrial() string {
 	case t.P == nil:
 		return "StepM: undefined: its daily returns do not vary."
 	}
-	s := fmt.Sprintf("StepM: not better than cash among the %d trials of its run (adjusted p = %s; at most 0.05 is needed)", p.Trials,
-		Significant(t.P))
+	s := fmt.Sprintf("StepM: not better than cash among the %d trials of its run (adjusted %s; at most 0.05 is needed)", p.Trials,
+		PValue(t.P))
 	if t.Rejected {
-		s = fmt.Sprintf("StepM: better than cash among the %d trials of its run (adjusted p = %s)", p.Trials, Significant(t.P))
+		s = fmt.Sprintf("StepM: better than cash among the %d trials of its run (adjusted %s)", p.Trials, PValue(t.P))
 	}
 	if t.Deflated != nil && p.Effective != nil {
 		s += fmt.Sprintf(". The deflated Sharpe ratio with %.1f effective trials would be %.2f (for information)", *p.Effective, *t.Deflated)

@@ -47,6 +47,27 @@ func List[T ~string](list []T, word string) string {
 // Minute is an instant in Unix seconds as text, in UTC.
 func Minute(seconds int64) string { return time.Unix(seconds, 0).UTC().Format("2006-01-02 15:04") }
 
+// leastShown is the smallest p-value that is written with its digits. A smaller one is no
+// better evidence: the model behind the number is not exact to that many digits.
+const leastShown = 0.0001
+
+// Probability is a p-value with two digits, or that it is below 0.0001.
+func Probability(p float64) string {
+	if p < leastShown {
+		return "< " + strconv.FormatFloat(leastShown, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(p, 'g', 2, 64)
+}
+
+// PValue is a p-value with its letter: "p = 0.0041" or "p < 0.0001".
+func PValue(p float64) string {
+	said := Probability(p)
+	if p < leastShown {
+		return "p " + said
+	}
+	return "p = " + said
+}
+
 // Edits is the edit distance of two texts: the letters to add, drop, change or
 // swap with their neighbour to make b of a.
 func Edits(a, b string) int {

@@ -81,7 +81,7 @@ func Ladder(w io.Writer, p term.Palette, l *research.Ladder) {
 func rungNumber(r research.LadderRung) string {
 	switch {
 	case r.P != nil:
-		return " (p = " + eValue(*r.P) + ")"
+		return " (" + text.PValue(*r.P) + ")"
 	case r.EValue != nil:
 		return " (e = " + eValue(*r.EValue) + ")"
 	}

@@ -222,7 +222,7 @@ func lookSays(l *ktrdr.Look) string {
 	case len(l.Result) > 0 && json.Unmarshal(l.Result, &c) == nil && c.Summary != "":
 		return c.Summary
 	case l.Claim:
-		return fmt.Sprintf("edge claimed, p = %s after adjustment.", report.Significant(l.Adjusted))
+		return fmt.Sprintf("edge claimed, %s after adjustment.", report.PValue(l.Adjusted))
 	case l.Kind == ktrdr.LookByHand:
 		return "the figures are the operation's own; a look by hand claims nothing."
 	}

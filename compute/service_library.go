@@ -35,7 +35,16 @@ func (d *Service) Series(ctx context.Context) ([]jobs.LibrarySeries, error) {
 	return d.shown(ctx, entries)
 }
 
+// listOperations is not called where no series is kept current.
+func (d *Service) listOperations(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
+	return d.cfg.Operations.List(ctx, q)
+}
+
 func (d *Service) shown(ctx context.Context, entries []jobs.SeriesInfo) ([]jobs.LibrarySeries, error) {
+	follows, err := d.cfg.Library.FollowStates(ctx, d.listOperations)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]jobs.LibrarySeries, len(entries))
 	for i, e := range entries {
 		p, err := d.cfg.Markets.Describe(ctx, e)
@@ -43,6 +52,11 @@ func (d *Service) shown(ctx context.Context, entries []jobs.SeriesInfo) ([]jobs.
 			return nil, err
 		}
 		list[i] = seriesOf(e, p)
+		for _, f := range follows {
+			if f.As == e.Symbol && f.Timeframe == string(e.Timeframe) {
+				list[i].Follow = &f
+			}
+		}
 		if list[i].Problem, err = d.cfg.Library.Problem(ctx, e); err != nil {
 			return nil, err
 		}

@@ -84,6 +84,8 @@ type LibrarySeries struct {
 	Accepted []ktrdr.AcceptedFinding  `json:"accepted,omitempty"` // the findings that a person accepts
 
 	Holdouts []ktrdr.Holdout `json:"holdouts,omitempty"` // of the market, with those before, oldest first
+
+	Follow *FollowState `json:"follow,omitempty"` // how it is kept current; null: it is not
 }
 
 // SeriesCheck is what a check of a series found. It reads the bars before the

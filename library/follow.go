@@ -38,6 +38,19 @@ func (l *Library) Follow(ctx context.Context, f jobs.Follow) error {
 	}, true)
 }
 
+// FollowStates says of the series that are kept current how their newest fetches ended. list
+// reads operations.
+func (l *Library) FollowStates(ctx context.Context,
+	list func(context.Context, ktrdr.OperationQuery) (ktrdr.OperationPage, error),
+) ([]jobs.FollowState, error) {
+	all, err := l.Follows(ctx)
+	if err != nil || len(all) == 0 {
+		return []jobs.FollowState{}, err
+	}
+	newest, err := list(ctx, ktrdr.OperationQuery{Type: []ktrdr.Type{ktrdr.DataFetch}, Limit: jobs.FetchesRead})
+	return jobs.FollowStates(all, newest.Operations), err
+}
+
 // Unfollow ends Follow; CodeNotFound. The series stays.
 func (l *Library) Unfollow(ctx context.Context, f jobs.Follow) error {
 	return l.store.DeleteDocument(ctx, ktrdr.FollowDocument, f.Name())

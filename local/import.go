@@ -33,9 +33,8 @@ const mostFiles = 10_000
 var priceNames = regexp.MustCompile(`(?i)\.(csv|txt|tsv|parquet|pq|zip)(\.(gz|zst))?$`)
 
 // Files puts the price files of a folder in place of the folder, in the order of
-// their names. Folders in it are not read.
-func Files(names []string) ([]string, error) {
-	var files []string
+// their names. What else is in it is passed over: other files and folders.
+func Files(names []string) (files, passed []string, err error) {
 	for _, name := range names {
 		info, err := os.Stat(name)
 		if err != nil || !info.IsDir() {
@@ -44,22 +43,36 @@ func Files(names []string) ([]string, error) {
 		}
 		entries, err := os.ReadDir(name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		before := len(files)
 		for _, e := range entries {
-			if e.Type().IsRegular() && priceNames.MatchString(e.Name()) {
-				files = append(files, filepath.Join(name, e.Name()))
+			switch at := filepath.Join(name, e.Name()); {
+			case e.Type().IsRegular() && priceNames.MatchString(e.Name()):
+				files = append(files, at)
+			case !strings.HasPrefix(e.Name(), "."):
+				passed = append(passed, at)
 			}
 		}
 		if len(files) == before {
-			return nil, invalid("%s is a directory and no price file is in it: no name there ends in .csv, .txt, .tsv, .parquet or .zip", name)
+			return nil, nil, invalid("%s is a directory and no price file is in it: no name there ends in .csv, .txt, .tsv, .parquet or .zip", name)
 		}
 	}
 	if len(files) > mostFiles {
-		return nil, invalid("these are %d files; import at most %d at once", len(files), mostFiles)
+		return nil, nil, invalid("these are %d files; import at most %d at once", len(files), mostFiles)
 	}
-	return files, nil
+	return files, passed, nil
+}
+
+// PassedOver says which parts of a folder an import does not read.
+func PassedOver(names []string) string {
+	const named = 5
+	list := text.Map(names[:min(named, len(names))], filepath.Base)
+	if more := len(names) - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("%d more", more))
+	}
+	return "not read: " + strings.Join(list, ", ") +
+		" (files end in .csv, .txt, .tsv, .parquet, .pq or .zip, or these with .gz or .zst; save a spreadsheet as CSV)"
 }
 
 // Imported is the result of one file.

@@ -57,7 +57,7 @@ type catalogue struct {
 // seriesRow is a series of the catalogue.
 type seriesRow struct {
 	Symbol, Timeframe, Path, First, Last, Bars, Size, Origin, Source, Market, Holdout, Problem string
-	Trials, Looks, Refused                                                                     string
+	Trials, Looks, Refused, Behind                                                             string
 	MadeUp                                                                                     bool
 	// Of the bar that shows its time, in percent.
 	X, Searched, HoldoutX, Sealed string
@@ -112,6 +112,9 @@ func seriesOf(s *jobs.LibrarySeries, from, to time.Time) seriesRow {
 	}
 	if open := jobs.Unaccepted(s.Findings, s.Accepted); len(open) > 0 {
 		r.Refused = "no research: " + strings.Join(rulesOf(open), ", ")
+	}
+	if s.Follow != nil {
+		r.Behind = s.Follow.Trouble()
 	}
 	if s.Market == "" {
 		r.Market, r.Trials, r.Looks = "undecided", missing, missing

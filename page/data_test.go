@@ -1,12 +1,15 @@
 package page_test
 
 import (
+	"bytes"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
 )
 
 var loadID = regexp.MustCompile(`/operations/(op_data_load_[0-9a-f_]+)`)
@@ -101,5 +104,39 @@ func TestData_ShowsNothingOfAHoldout(t *testing.T) {
 	has(t, all, "800 bars checked")
 	for _, line := range strings.Split(strings.TrimSpace(file), "\n")[801:] {
 		hasNot(t, all, strings.Split(line, ",")[4])
+	}
+}
+
+// A person looks at a severe finding on the page of a series, and accepts it there.
+func TestSeries_SevereFindingsAreAcceptedOnThePage(t *testing.T) {
+	l := openLab(t)
+	admin, reader := l.browser(ktrdr.ScopeAdmin), l.browser(ktrdr.ScopeRead)
+	b := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 1500, Seed: 7})
+	for _, column := range [][]float64{b.Open, b.High, b.Low, b.Close} {
+		for i := 700; i < len(column); i++ {
+			column[i] *= 10
+		}
+	}
+	var file bytes.Buffer
+	if err := market.WriteCSV(&file, b); err != nil {
+		t.Fatal(err)
+	}
+	has(t, admin.imported("eurusd_1h.csv", file.String()), "unit-jump")
+	has(t, reader.get("/data"), "no research: unit-jump")
+	const button = `action="/data/EURUSD/1h/accept"`
+	has(t, admin.get("/data/EURUSD/1h"), "No research begins on these bars: 1 severe finding.", button, "ktrdr data accept EURUSD 1h unit-jump")
+	if page := reader.get("/data/EURUSD/1h"); strings.Contains(page, button) {
+		t.Error("a person who may only read is offered to accept")
+	}
+	form := url.Values{"findings": {"unit-jump"}}
+	if status, body := reader.post("/data/EURUSD/1h/accept", form); status != http.StatusForbidden {
+		t.Errorf("a read token accepts: %d %s", status, body)
+	}
+	if status, body := admin.post("/data/EURUSD/1h/accept", form); status != http.StatusOK || strings.Contains(body, button) ||
+		!strings.Contains(body, "accepted by") {
+		t.Errorf("after it was accepted: %d %s", status, body)
+	}
+	if strings.Contains(reader.get("/data"), "no research: unit-jump") {
+		t.Error("the catalogue still says that research is refused")
 	}
 }

@@ -90,10 +90,17 @@ func newDataList(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&old, "all", false, "also replaced series, which older operations still use")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		list, err := a.listLibrary(cmd, func(ctx context.Context, l *local.Lab) ([]local.StoredSeries, error) {
+		var follows []jobs.FollowState
+		list, err := a.listLibrary(cmd, func(ctx context.Context, l *local.Lab) (_ []local.StoredSeries, err error) {
+			if follows, err = l.FollowStates(ctx); err != nil {
+				return nil, err
+			}
 			return l.ListInMarkets(ctx, old)
 		})
-		return a.show(list, err, func(w io.Writer) { printList(w, list) })
+		return a.show(list, err, func(w io.Writer) {
+			printList(w, list)
+			printTroubles(w, follows)
+		})
 	}
 	return cmd
 }

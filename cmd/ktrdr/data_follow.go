@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,19 +92,38 @@ func (a *app) followSeries(cmd *cobra.Command, f jobs.Follow, tf market.Timefram
 }
 
 func (a *app) listFollows(cmd *cobra.Command) error {
-	all, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) ([]jobs.Follow, error) { return l.Library.Follows(ctx) })
+	all, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) ([]jobs.FollowState, error) { return l.FollowStates(ctx) })
 	if errors.Is(err, market.ErrNoData) {
-		all, err = []jobs.Follow{}, nil
+		all, err = []jobs.FollowState{}, nil
 	}
 	return a.show(all, err, func(w io.Writer) {
 		if len(all) == 0 {
 			fmt.Fprintln(w, "No series is kept current. See `ktrdr data follow --help`.")
 			return
 		}
-		term.Table(w, "SYMBOL\tTIMEFRAME\tSOURCE\tEVERY", all, func(f jobs.Follow) []any {
-			return []any{f.As, f.Timeframe, fetch.Request{Source: f.Source, Symbol: f.Symbol}.Label(), time.Duration(f.Seconds) * time.Second}
+		term.Table(w, "SYMBOL\tTIMEFRAME\tSOURCE\tEVERY\tLAST FETCH\tFAILED", all, func(f jobs.FollowState) []any {
+			last, failed := "-", "-"
+			if !f.Last.IsZero() {
+				last = term.Minute(f.Last.Unix())
+			}
+			if f.Failures > 0 {
+				failed = strconv.Itoa(f.Failures)
+			}
+			return []any{
+				f.As, f.Timeframe, fetch.Request{Source: f.Source, Symbol: f.Symbol}.Label(), time.Duration(f.Seconds) * time.Second, last, failed,
+			}
 		})
+		printTroubles(w, all)
 	})
+}
+
+// printTroubles names the series whose fetches fail.
+func printTroubles(w io.Writer, all []jobs.FollowState) {
+	for _, f := range all {
+		if trouble := f.Trouble(); trouble != "" {
+			fmt.Fprintln(w, "→", term.Plain(trouble))
+		}
+	}
 }
 
 func newDataUnfollow(a *app) *cobra.Command {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 	_ "time/tzdata" // --zone must work where the system has no zone files
@@ -95,7 +96,7 @@ func newDataImport(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		files, err := local.Files(args)
+		files, passed, err := local.Files(args)
 		if err != nil {
 			return err
 		}
@@ -116,6 +117,9 @@ func newDataImport(a *app) *cobra.Command {
 		}
 		if f.replace && f.append {
 			return usagef("--replace and --append contradict each other: give one of them")
+		}
+		if len(passed) > 0 {
+			fmt.Fprintln(a.err, term.Plain(local.PassedOver(passed)))
 		}
 		return a.importAll(cmd, targets, opt, f)
 	}

@@ -90,6 +90,9 @@ func TestDataImport_ReadsAFolderOfSeveralSymbols(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, tried.out)
 		}
 	}
+	if want := "not read: notes.md (files end in .csv"; !strings.Contains(tried.String(), want) {
+		t.Errorf("no %q in\n%s", want, tried.String())
+	}
 	if tried.code != exitFailed || strings.Count(tried.out, "recognised: ") != 5 {
 		t.Errorf("exit %d, and the line of the second file of Binance should not come again:\n%s", tried.code, tried.out)
 	}

@@ -19,7 +19,7 @@ func (s *submitted) Submit(_ context.Context, op ktrdr.NewOperation, key ktrdr.I
 }
 
 // A clock that was a year ahead for a moment does not end the fetches of a series.
-func TestFollower_GoesOnWhenTheClockGoesBack(t *testing.T) {
+func TestFollower_ContinuesWhenTheClockGoesBack(t *testing.T) {
 	o := newOffice(t, 0)
 	f, err := fetch.New(fetch.Config{})
 	if err != nil {

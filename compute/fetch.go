@@ -77,6 +77,7 @@ func (r fetchOnly) Run(ctx context.Context, t *worker.Task) (json.RawMessage, er
 // fetched is all that a fetch must remember: how many pieces are done, and their bars.
 type fetched struct {
 	Next  int      `json:"next"`
+	Until int64    `json:"until"` // end of the last piece that is done
 	Notes []string `json:"notes,omitempty"`
 
 	bars market.Bars
@@ -138,6 +139,9 @@ func fetchAll(ctx context.Context, t *worker.Task, f *fetch.Fetcher) (*fetched, 
 	if err != nil {
 		return nil, err
 	}
+	if !got.isOf(pieces) {
+		got = &fetched{}
+	}
 	t.Every = fetchedInARow
 	for got.Next < len(pieces) {
 		piece := pieces[got.Next]
@@ -155,7 +159,7 @@ func fetchAll(ctx context.Context, t *worker.Task, f *fetch.Fetcher) (*fetched, 
 		if err != nil {
 			return nil, t.Failed(ctx, err, int64(got.Next), got, got.file())
 		}
-		got.take(part)
+		got.take(part, piece)
 		fault.Hit(fault.FetchPiece)
 		if got.Next < len(pieces) && t.Due(int64(got.Next)) {
 			if err := t.Save(ctx, int64(got.Next), got, got.file()); err != nil {
@@ -167,9 +171,15 @@ func fetchAll(ctx context.Context, t *worker.Task, f *fetch.Fetcher) (*fetched, 
 	return got, nil
 }
 
+// isOf tells whether the pieces that are done are the first of these. They are not where the
+// address of the source was changed meanwhile, to one with files of months instead of days.
+func (f *fetched) isOf(pieces []fetch.Piece) bool {
+	return f.Next == 0 || f.Next <= len(pieces) && pieces[f.Next-1].To == f.Until
+}
+
 // take adds the bars of the next piece.
-func (f *fetched) take(part fetch.Fetched) {
-	f.Next++
+func (f *fetched) take(part fetch.Fetched, piece fetch.Piece) {
+	f.Next, f.Until = f.Next+1, piece.To
 	for _, note := range part.Notes {
 		if len(f.Notes) < keptNotes {
 			f.Notes = append(f.Notes, note)

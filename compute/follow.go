@@ -44,7 +44,7 @@ func (f *Follower) Follow(ctx context.Context, now time.Time) (started []ktrdr.O
 	var problems []error
 	for _, s := range all {
 		turn, due := turnOf(s, now)
-		if !due || f.begun[s.Name()] >= turn {
+		if !due || f.begun[s.Name()] == turn { // not >=: a clock that was ahead for a moment stops nothing
 			continue
 		}
 		op, err := f.start(ctx, s, turn)

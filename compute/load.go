@@ -121,6 +121,11 @@ func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market
 	switch {
 	case err == nil:
 		out.Replaced = &was
+		p, err := r.markets.Describe(ctx, was)
+		if err != nil {
+			return nil, err
+		}
+		out.Entry.Findings = quality.Seal(out.Entry.Findings, p.Market.HoldoutFrom)
 		if err := spec.Mode.Exists(was); err != nil && was.Hash != out.Hash {
 			out.Refused = err.Error()
 		}

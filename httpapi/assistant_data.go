@@ -85,25 +85,39 @@ func importWithoutPrices(result json.RawMessage) (json.RawMessage, error) {
 	for i := range r.Report.Findings {
 		r.Report.Findings[i].Value = ""
 	}
+	ruleOnly(&r.Entry)
+	if r.Replaced != nil {
+		ruleOnly(r.Replaced)
+	}
 	return json.Marshal(r)
 }
+
+// ruleOnly leaves the rules of the findings about a series, without their prices.
+func ruleOnly(e *jobs.SeriesInfo) {
+	for i := range e.Findings {
+		e.Findings[i].Text = string(e.Findings[i].Rule)
+	}
+}
+
+// brings tells whether operations of a type bring prices into the lab.
+func brings(t ktrdr.Type) bool { return t == ktrdr.DataLoad || t == ktrdr.DataFetch }
 
 // sealImport takes prices out of an answer about imports or series.
 func sealImport(out any) (err error) {
 	switch v := out.(type) {
 	case *ktrdr.Operation:
-		if v.Type == ktrdr.DataLoad {
+		if brings(v.Type) {
 			v.ErrorMessage, v.Error = withoutPrices(v.ErrorMessage), failureWithoutPrices(v.Error)
 			v.Result, err = importWithoutPrices(v.Result)
 		}
 	case *api.Results:
-		if v.Type == ktrdr.DataLoad {
+		if brings(v.Type) {
 			v.ErrorMessage, v.Error = withoutPrices(v.ErrorMessage), failureWithoutPrices(v.Error)
 			v.Results, err = importWithoutPrices(v.Results)
 		}
 	case *[]api.OperationRow:
 		for i := range *v {
-			if r := &(*v)[i]; r.Type == ktrdr.DataLoad {
+			if r := &(*v)[i]; brings(r.Type) {
 				r.ErrorMessage = withoutPrices(r.ErrorMessage)
 			}
 		}

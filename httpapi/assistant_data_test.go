@@ -10,6 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/quality"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -65,7 +66,9 @@ func TestSeal_AnImportTellsNoPrice(t *testing.T) {
 		refused = "a.csv has 1 finding\n  a.csv:2752: ohlc-inconsistent: open 1.05835 and close 1.06012 lie outside"
 		alike   = "same market as EURUSD 1h: returns correlate 0.9731 over 2,999 shared 1h returns"
 	)
+	told := jobs.SeriesInfo{Findings: []quality.ContentFinding{{Rule: quality.Spike, Text: "the close is 1.05835"}}}
 	result, err := json.Marshal(jobs.LoadResult{
+		Entry: told, Replaced: &told,
 		Summary: "3 bars; " + alike, Reason: alike, Question: alike, Refused: refused,
 		Report: market.DataReport{Findings: []market.Finding{{Source: "a.csv", Line: 2752, Rule: market.Inconsistent, Value: "open 1.05835"}}},
 	})
@@ -83,11 +86,14 @@ func TestSeal_AnImportTellsNoPrice(t *testing.T) {
 	}).server
 	c := &call{Request: mustRequest(t), assistant: api.AssistantSealed}
 	for name, answer := range map[string]any{
-		"operation": &ktrdr.Operation{Type: ktrdr.DataLoad, ErrorMessage: refused, Error: failure, Result: result},
-		"results":   &api.Results{Type: ktrdr.DataLoad, ErrorMessage: refused, Error: failure, Results: result},
-		"rows":      &[]api.OperationRow{{Type: ktrdr.DataLoad, ErrorMessage: refused}},
-		"report":    &report.Report{Failures: []report.FailureReason{{Reason: refused}}},
-		"series":    &[]jobs.LibrarySeries{{MarketReason: alike, MarketQuestion: alike}},
+		"operation":          &ktrdr.Operation{Type: ktrdr.DataLoad, ErrorMessage: refused, Error: failure, Result: result},
+		"results":            &api.Results{Type: ktrdr.DataLoad, ErrorMessage: refused, Error: failure, Results: result},
+		"rows":               &[]api.OperationRow{{Type: ktrdr.DataLoad, ErrorMessage: refused}},
+		"fetch":              &ktrdr.Operation{Type: ktrdr.DataFetch, ErrorMessage: refused, Error: failure, Result: result},
+		"results of a fetch": &api.Results{Type: ktrdr.DataFetch, ErrorMessage: refused, Error: failure, Results: result},
+		"rows of fetches":    &[]api.OperationRow{{Type: ktrdr.DataFetch, ErrorMessage: refused}},
+		"report":             &report.Report{Failures: []report.FailureReason{{Reason: refused}}},
+		"series":             &[]jobs.LibrarySeries{{MarketReason: alike, MarketQuestion: alike}},
 	} {
 		if err := s.seal(c, answer); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -26,7 +27,8 @@ func (l *Library) Follow(ctx context.Context, f jobs.Follow) error {
 	if err != nil {
 		return err
 	}
-	if len(all) >= MostFollows {
+	replaces := func(g jobs.Follow) bool { return g.Name() == f.Name() }
+	if len(all) >= MostFollows && !slices.ContainsFunc(all, replaces) {
 		return wrong("%d series are kept current already, which is the most: end one with `ktrdr data unfollow`", len(all))
 	}
 	text, err := json.Marshal(f)

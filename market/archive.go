@@ -11,6 +11,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const zipMagic = "PK\x03\x04"
@@ -108,7 +110,12 @@ func (a archive) read(ctx context.Context, opt ImportOptions) (*Bars, DataReport
 		part.Inside, part.Source = f.Name, opt.Source+"/"+f.Name
 		b, said, err := readMember(f, part)
 		if err == nil && all != nil {
-			b, _, err = Merge(all, b)
+			var m Merged
+			if b, m, err = Merge(all, b); err == nil && m.Changed > 0 {
+				err = fmt.Errorf("%s: zip: %s has %s at times of earlier files of the archive, with other prices; "+
+					"unpack it and import the files one by one with --append, the best last", opt.Source, f.Name,
+					text.Counted(m.Changed, "bar"))
+			}
 		}
 		if err != nil {
 			return nil, said, err

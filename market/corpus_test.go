@@ -602,6 +602,14 @@ func corpus(t *testing.T) []corpusFile {
 			}),
 		},
 		{
+			what: "a zip whose files contradict each other", name: "months.zip",
+			refuse: "BTCUSDT-1h-2020-02.csv has 10 bars at times of earlier files of the archive, with other prices",
+			text: inZip(t, map[string][]byte{
+				"BTCUSDT-1h-2020-01.csv": lines(h1.Slice(0, 100), "", binance),
+				"BTCUSDT-1h-2020-02.csv": bytes.ReplaceAll(lines(h1.Slice(90, 200), "", binance), []byte(",1."), []byte(",2.")),
+			}),
+		},
+		{
 			what: "Binance zip of months, thousandths and then millionths", name: "BTCUSDT-1h.zip", truth: h1, format: "Binance klines",
 			says: "2 files of the archive are put together",
 			text: inZip(t, map[string][]byte{

@@ -124,7 +124,8 @@ func TestSeries_SevereFindingsAreAcceptedOnThePage(t *testing.T) {
 	has(t, admin.imported("eurusd_1h.csv", file.String()), "unit-jump")
 	has(t, reader.get("/data"), "no research: unit-jump")
 	const button = `action="/data/EURUSD/1h/accept"`
-	has(t, admin.get("/data/EURUSD/1h"), "No research begins on these bars: 1 severe finding.", button, "ktrdr data accept EURUSD 1h unit-jump")
+	has(t, admin.get("/data/EURUSD/1h"), "No research begins on these bars: 1 severe finding.", button,
+		"ktrdr data accept EURUSD 1h unit-jump")
 	if page := reader.get("/data/EURUSD/1h"); strings.Contains(page, button) {
 		t.Error("a person who may only read is offered to accept")
 	}

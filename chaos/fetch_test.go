@@ -190,7 +190,7 @@ func TestFollow_KilledAtEveryStepKeepsTheSeriesCurrent(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{
 		string(fault.FetchPiece), string(fault.WorkerClaimed), string(fault.WorkerEnding), string(fault.WorkerEnded),
-		string(fault.TxCommitting) + "@5", string(fault.TxCommitted) + "@5",
+		string(fault.TxCommitting) + "@12", string(fault.TxCommitted) + "@12",
 	} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()

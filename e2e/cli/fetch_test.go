@@ -14,7 +14,13 @@ import (
 // A user fetches prices, continues them later, and sees whether a source still works.
 func TestCLI_FetchesPrices(t *testing.T) {
 	t.Parallel()
-	source := &fetchtest.Server{}
+	source := &fetchtest.Server{Before: func(w http.ResponseWriter, r *http.Request, _ int) bool {
+		repeats := strings.Contains(r.URL.Path, "REPEATS")
+		if repeats {
+			http.Error(w, "the key "+r.URL.Query().Get("apikey")+" is not valid", http.StatusForbidden)
+		}
+		return repeats
+	}}
 	server, env := source.Start(t)
 	l := newLab(t, env...)
 	l.env = labtest.WithEnv(l.env, "KTRDR_FETCH_SOURCES="+strings.TrimPrefix(env[2], "KTRDR_FETCH_SOURCES=")+
@@ -61,6 +67,9 @@ func TestCLI_FetchesPrices(t *testing.T) {
 	l.refused(exitFailed, "by https only", "data", "fetch", "url:http://x.example/{symbol}", "A", "1d")
 	l.refused(exitFailed, "10.9.8.7 is not a public address", "data", "fetch", "url:https://10.9.8.7/{symbol}", "A", "1d", "--follow")
 	l.refused(exitFailed, "it is never read", "data", "fetch", "url:https://169.254.169.254/{symbol}", "A", "1d", "--follow")
+
+	l.refused(exitFailed, "the key [redacted] is not valid", "data", "fetch", "keyed", "REPEATS", "1h", "--from", "2024-03-01", "--follow")
+	l.refused(exitFailed, "the key [redacted] is not valid", "data", "fetch", "--check", "keyed", "REPEATS", "1h")
 
 	for name, out := range map[string]string{
 		"operations": l.must("ops", "--json"), "log": p.Log(),

@@ -230,12 +230,15 @@ func (p *Pages) readSeries(ctx context.Context, r *http.Request) (any, error) {
 	}
 	s := &all[at]
 	v := series{seriesRow: seriesOf(s, s.First, s.Last), Reason: s.MarketReason}
-	v.facts(s)
 	checked, err := client.Call(ctx, p.lab, api.CheckSeries, in)
 	if err != nil {
 		return nil, err
 	}
 	v.Check = findingsOf(&checked)
+	if s.HoldoutFrom.IsZero() && !checked.Until.IsZero() {
+		v.Holdout += "; today it would be " + dayOf(checked.Until)
+	}
+	v.facts(s)
 	open := jobs.Unaccepted(checked.Findings, checked.Accepted)
 	if v.Prices, err = p.readPrices(ctx, in); err != nil {
 		return nil, err

@@ -250,7 +250,8 @@ func (p *Pages) readSeries(ctx context.Context, r *http.Request) (any, error) {
 		}
 		if len(open) > 0 {
 			v.Accept = &action{
-				Name: "Accept " + plural(len(open), "finding"), Path: v.Path + "/accept", Fields: []field{{"findings", strings.Join(rulesOf(open), " ")}},
+				Name: "Accept " + plural(len(open), "finding"), Path: v.Path + "/accept",
+				Fields:  []field{{"findings", strings.Join(rulesOf(open), " ")}},
 				Command: acceptCommand(s.Symbol, s.Timeframe, open),
 				Ask: fmt.Sprintf("Let research begin on %s %s in spite of %s? Your token and the time are stored.",
 					s.Symbol, s.Timeframe, plural(len(open), "severe finding")),

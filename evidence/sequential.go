@@ -45,7 +45,7 @@ func NewSequential(threshold float64, copies int) (Sequential, error) {
 		copies = min(int(math.Ceil(usualReached/threshold-1e-9))-1, max(MostCopies, least))
 	}
 	if copies < least || copies > max(MostCopies, least) {
-		return Sequential{}, fmt.Errorf("%d copies: at the threshold %.3g it takes at least %d and at most %d", copies, threshold, least,
+		return Sequential{}, fmt.Errorf("a test with %d copies cannot reach the threshold of %.3g: use %d to %d copies", copies, threshold, least,
 			max(MostCopies, least))
 	}
 	return Sequential{Most: copies, Stop: max(1, int(math.Floor(threshold*float64(copies+1)+1e-9)))}, nil

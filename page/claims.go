@@ -27,7 +27,7 @@ type claims struct {
 }
 
 type claimRow struct {
-	ID, Strategy, Market, Sharpe, Rung, Bars, E, Retire, Since, Discovery, Why string
+	ID, Handle, Strategy, Market, Sharpe, Rung, Bars, E, Retire, Since, Discovery, Why string
 }
 
 func (p *Pages) readClaims(ctx context.Context) (v claims, err error) {
@@ -70,7 +70,8 @@ func claimOf(c *research.ClaimRow) claimRow {
 		since = c.Retired
 	}
 	row := claimRow{
-		ID: string(c.Research), Strategy: strategyName(c.Strategy), Market: plain(c.Symbols + " " + c.Timeframe), Sharpe: number(c.Sharpe, 2),
+		ID: string(c.Research), Handle: c.Research.Tail(),
+		Strategy: strategyName(c.Strategy), Market: plain(c.Symbols + " " + c.Timeframe), Sharpe: number(c.Sharpe, 2),
 		Rung: string(c.Rung), Bars: count(c.Bars), E: significantE(c.E), Retire: significantE(c.RetireE), Since: minuteOf(since), Discovery: "no",
 	}
 	if c.Discovered {

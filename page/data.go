@@ -233,12 +233,15 @@ func (p *Pages) readSeries(ctx context.Context, r *http.Request) (any, error) {
 	}
 	s := &all[at]
 	v := series{seriesRow: seriesOf(s, s.First, s.Last), Reason: s.MarketReason}
-	v.facts(s)
 	checked, err := client.Call(ctx, p.lab, api.CheckSeries, in)
 	if err != nil {
 		return nil, err
 	}
 	v.Check = findingsOf(&checked)
+	if s.HoldoutFrom.IsZero() && !checked.Until.IsZero() {
+		v.Holdout += "; today it would be " + dayOf(checked.Until)
+	}
+	v.facts(s)
 	open := jobs.Unaccepted(checked.Findings, checked.Accepted)
 	if v.Prices, err = p.readPrices(ctx, in); err != nil {
 		return nil, err
@@ -250,7 +253,8 @@ func (p *Pages) readSeries(ctx context.Context, r *http.Request) (any, error) {
 		}
 		if len(open) > 0 {
 			v.Accept = &action{
-				Name: "Accept", Path: v.Path + "/accept", Fields: []field{{"findings", strings.Join(rulesOf(open), " ")}},
+				Name: "Accept " + plural(len(open), "finding"), Path: v.Path + "/accept",
+				Fields:  []field{{"findings", strings.Join(rulesOf(open), " ")}},
 				Command: acceptCommand(s.Symbol, s.Timeframe, open),
 				Ask: fmt.Sprintf("Let research begin on %s %s in spite of %s? Your token and the time are stored.",
 					s.Symbol, s.Timeframe, plural(len(open), "severe finding")),

@@ -87,7 +87,8 @@ func panelOf(p *report.Panel, id string) runEvidence {
 	}
 	if t := p.Test; !t.ReservedAt.IsZero() {
 		v.Figures = append(v.Figures, sheetRow{
-			"Factory test", "Does the search find more than on copies without an edge?", pValue(t.P), plain(report.TestLine(t)),
+			"Factory test", "Does the search find more than on copies without an edge?", pValue(t.P),
+			plain(strings.ReplaceAll(report.TestLine(t), "`", "")),
 		})
 	}
 	if p.SPA.P == nil {

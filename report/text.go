@@ -78,7 +78,7 @@ func headSection(r Report, zone *time.Location) section {
 	}
 	var others []string
 	for _, c := range r.Others {
-		others = append(others, fmt.Sprintf("%d %s %s", c.N, c.Type, strings.ToLower(string(c.Status))))
+		others = append(others, fmt.Sprintf("%s: %d %s", c.Type, c.N, strings.ToLower(string(c.Status))))
 	}
 	if len(others) > 0 {
 		s.add("Other operations: %s.", strings.Join(others, ", "))

@@ -429,7 +429,17 @@ func CalibrationQuote(ctx context.Context, store CalibrationStore, markets ...st
 			return rows[0].Quote, nil
 		}
 	}
-	return "This lab was never calibrated on this market: `ktrdr calibrate SYMBOL TIMEFRAME` measures how often it claims falsely.", nil
+	series := "SYMBOL TIMEFRAME"
+	if len(markets) > 0 {
+		m, err := store.Market(ctx, markets[0])
+		if err != nil && ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+			return "", err
+		}
+		if len(m.Series) > 0 {
+			series = m.Series[0].Symbol + " " + m.Series[0].Timeframe
+		}
+	}
+	return "This lab was never calibrated on this market: `ktrdr calibrate " + series + "` measures how often it claims falsely.", nil
 }
 
 // quote puts the sentence about calibrations beside a claim.

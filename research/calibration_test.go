@@ -141,7 +141,7 @@ func TestCalibrationQuote_IsOfTheNewestOfTheMarket(t *testing.T) {
 	if err != nil || !strings.Contains(said, "on 3 of 99 copies") || strings.Contains(said, "stale") {
 		t.Errorf("%q, %v", said, err)
 	}
-	if said, err = CalibrationQuote(t.Context(), s, "mkt_b"); err != nil || !strings.Contains(said, "never calibrated on this market") {
+	if said, err = CalibrationQuote(t.Context(), s, "mkt_b"); err != nil || !strings.Contains(said, "`ktrdr calibrate EURUSD 1h`") {
 		t.Errorf("another market: %q, %v", said, err)
 	}
 	s.bars = 30_000

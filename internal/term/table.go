@@ -47,13 +47,14 @@ const (
 // droppable are the columns that a narrow terminal leaves out, in this order.
 // The first column of a table stays: it names the row.
 var droppable = []string{
+	"HASH", "SIZE", "LAST BAR", "CLAIMED AT", "SHARPE SINCE", "SINCE", "BARS SINCE", "HOLDOUT FROM",
 	"SEED", "WORKER", "ATTEMPTS", "WHERE", "TESTED BY", "OVERRULED", "COMMISSION", "SLIPPAGE", "SPREAD", "HOLD", "COST", "LOOKS", "TRIALS",
 	"AT", "RUN", "ALPHA", "FAILED", "CLAIMS", "CREATED", "TYPES", "FROM", "PROGRESS",
 }
 
 // lasting are the columns that stay as long as there is room for anything beside the
-// name of the row, the most important first: whether prices are made up must be seen.
-var lasting = []string{"PRICES", "RESULT"}
+// name of the row, the most important first: whether prices are made up, or refused for research, must be seen.
+var lasting = []string{"PRICES", "RESULT", "QUALITY", "RUNG"}
 
 // LayOut writes rows as lines of at most room columns; 0 means no limit. The
 // first row is the head.

@@ -80,3 +80,12 @@ func TestScreen_FollowsTheSizeOfTheTerminal(t *testing.T) {
 		t.Errorf("drawn %q, want %q: three lines of 10, 10 and 14 take 2, 2 and 3 rows of 6", got, want)
 	}
 }
+
+func TestTable_SaysWhatIsRefusedBeforeHashesAndSizes(t *testing.T) {
+	head := strings.Split("SYMBOL TIMEFRAME BARS FIRST LAST SIZE HASH PRICES QUALITY FROM MARKET", " ")
+	row := strings.Split("ACME 1d 2600 2012-01-02 2021-12-17 122.1_KB 9b5c3fa7703e imported refused file mkt_73cb360b8d80", " ")
+	got := strings.Join(LayOut([][]string{head, row}, 80), "")
+	if !strings.Contains(got, "refused") || !strings.Contains(got, "lack of room: HASH") {
+		t.Errorf("at 80 columns:\n%s", got)
+	}
+}

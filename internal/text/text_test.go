@@ -73,7 +73,9 @@ func TestCounted_HasTheRightEnding(t *testing.T) {
 }
 
 func TestPValue_IsABoundWhenItIsVerySmall(t *testing.T) {
-	for p, want := range map[float64]string{0.25: "p = 0.25", 0.00107: "p = 0.0011", 0.0001: "p = 0.0001", 2.85e-8: "p < 0.0001", 0: "p < 0.0001"} {
+	for p, want := range map[float64]string{
+		0.25: "p = 0.25", 0.00107: "p = 0.0011", 0.0001: "p = 0.0001", 2.85e-8: "p < 0.0001", 0: "p < 0.0001",
+	} {
 		if got := text.PValue(p); got != want {
 			t.Errorf("PValue(%v) = %q, want %q", p, got, want)
 		}

@@ -3,31 +3,35 @@ package library
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// LeastEvery is how often a series is fetched at most.
+// LeastEvery is how often a series is fetched, or a folder looked at, at most.
 const LeastEvery = 5 * time.Second
 
-// MostFollows is how many series are kept current at most.
+// MostFollows is how many series and folders are kept current at most.
 const MostFollows = 500
 
-// Follow keeps a series current: it is fetched again and again. What was set before for the
-// series is replaced.
+// Follow keeps a series current, or what a folder has: it is looked at again and again. What was
+// set before for the series or the folder is replaced.
 func (l *Library) Follow(ctx context.Context, f jobs.Follow) error {
 	every := time.Duration(f.Seconds) * time.Second
 	if every < LeastEvery || every > 31*24*time.Hour {
-		return wrong("a series is fetched every %v: choose from %v to 31 days", every, LeastEvery)
+		return wrong("it is looked at every %v: choose from %v to 31 days", every, LeastEvery)
+	}
+	if f.Folder != "" && !filepath.IsAbs(f.Folder) {
+		return wrong("the folder %q is not absolute: write it from the root on", f.Folder)
 	}
 	all, err := l.Follows(ctx)
 	if err != nil {
 		return err
 	}
 	if len(all) >= MostFollows {
-		return wrong("%d series are kept current already, which is the most: end one with `ktrdr data unfollow`", len(all))
+		return wrong("%d series and folders are kept current already, which is the most: end one with `ktrdr data unfollow`", len(all))
 	}
 	text, err := json.Marshal(f)
 	if err != nil {

@@ -29,9 +29,6 @@ func PriceFile(name string) backend.UserFile {
 // mostFiles is how many files one import reads.
 const mostFiles = 10_000
 
-// priceNames are the endings of files that an import of a folder reads.
-var priceNames = regexp.MustCompile(`(?i)\.(csv|txt|tsv|parquet|pq|zip)(\.(gz|zst))?$`)
-
 // Files puts the price files of a folder in place of the folder, in the order of
 // their names. Folders in it are not read.
 func Files(names []string) ([]string, error) {
@@ -48,7 +45,7 @@ func Files(names []string) ([]string, error) {
 		}
 		before := len(files)
 		for _, e := range entries {
-			if e.Type().IsRegular() && priceNames.MatchString(e.Name()) {
+			if e.Type().IsRegular() && market.IsPriceName(e.Name()) {
 				files = append(files, filepath.Join(name, e.Name()))
 			}
 		}

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/fetch/fetchtest"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/labtest"
 )
 
@@ -106,5 +109,90 @@ func watchedAfterAKill(t *testing.T, lab *labtest.Lab, step string) {
 	}
 	if out, code := lab.Command("data", "unfollow", "--folder", folder); code != 0 || !strings.Contains(out, "not kept current any more") {
 		t.Error(out)
+	}
+}
+
+// oneEachTurn checks that no turn of a followed series started two fetches, and that so many
+// turns at least started one.
+func oneEachTurn(t *testing.T, lab *labtest.Lab, least int) {
+	t.Helper()
+	of := map[int64]ktrdr.OperationID{}
+	all, _ := startedBy(t, lab, ktrdr.DataFetch)
+	for _, op := range all {
+		spec, err := ktrdr.ParseSpec[jobs.FetchSpec](op.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec.Turn == 0 {
+			continue
+		}
+		if first := of[spec.Turn]; first != "" {
+			t.Errorf("%s and %s are both of the turn %d", first, op.ID, spec.Turn)
+		}
+		of[spec.Turn] = op.ID
+	}
+	if len(of) < least {
+		t.Errorf("%d turns had a fetch, want at least %d", len(of), least)
+	}
+}
+
+// Two backends of one database share the turns, of a series and of a folder that both see.
+func TestFollow_TwoBackendsStartOneFetchEachTurn(t *testing.T) {
+	t.Parallel()
+	lab := labtest.New(t, labtest.Postgres, labtest.Calm)
+	source, folder := &fetchtest.Server{}, t.TempDir()
+	_, env := source.Start(t)
+	lab.Set(env...)
+	for _, args := range [][]string{
+		{"data", "follow", "coinbase", "BTC-USD", "1h", "--every", "5s"}, {"data", "follow", "--folder", folder, "--every", "5s"},
+	} {
+		if out, code := lab.Command(args...); code != 0 {
+			t.Fatal(out)
+		}
+	}
+	putInto(t, folder, "EURUSD_1h.csv", hourly(20, 1), time.Hour)
+	putInto(t, folder, "GBPUSD_1h.csv", hourly(20, 2), time.Hour)
+	second := lab.Second()
+	second.Set(env...)
+	lab.ServeWith(1)
+	second.ServeWith(1)
+	labtest.Eventually(t, 2*time.Minute, "four fetches and two imports", func() bool {
+		_, fetches := startedBy(t, lab, ktrdr.DataFetch)
+		_, imports := startedBy(t, lab, ktrdr.DataLoad)
+		return fetches[ktrdr.Completed] >= 4 && imports[ktrdr.Completed] >= 2
+	})
+	oneEachTurn(t, lab, 4)
+	if all, _ := startedBy(t, lab, ktrdr.DataLoad); len(all) != 2 {
+		t.Errorf("%d imports of two files", len(all))
+	}
+}
+
+// New bars come into a folder, and the claim of their market is followed over them.
+func TestFollow_NewBarsFeedALivingClaim(t *testing.T) {
+	t.Parallel()
+	lab := labtest.New(t, labtest.SQLite, labtest.Calm)
+	all, folder := claimIn(lab), t.TempDir()
+	lab.ServeWith(2)
+	if out, code := lab.Command("data", "follow", "--folder", folder, "--every", "5s"); code != 0 {
+		t.Fatal(out)
+	}
+	var text strings.Builder
+	text.WriteString("time,open,high,low,close,volume\n")
+	for i := claimSaw - 24; i < all.Len(); i++ {
+		b := all.At(i)
+		fmt.Fprintf(&text, "%s,%v,%v,%v,%v,%v\n", time.Unix(b.Time, 0).UTC().Format(time.RFC3339), b.Open, b.High, b.Low, b.Close, b.Volume)
+	}
+	putInto(t, folder, "EURUSD_1h.csv", text.String(), time.Hour)
+	if life := followed(t, lab, all); life.Bars < 1000 {
+		t.Errorf("the claim was followed over %d bars", life.Bars)
+	}
+	var is jobs.SeriesInfo
+	for _, s := range seriesOf(t, lab) {
+		if s.Current {
+			is = s
+		}
+	}
+	if is.Hash != ktrdr.Hash(all.Hash()) {
+		t.Errorf("the series has %d bars and hash %s; want the %d bars of the market", is.Bars, is.Hash, all.Len())
 	}
 }

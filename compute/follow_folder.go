@@ -108,7 +108,7 @@ func (f *Follower) watch(ctx context.Context, s jobs.Follow, turn int64) (starte
 			later = true
 			break
 		}
-		file.identify(ctx, filepath.Join(dir, info.Name()), s)
+		file.identify(ctx, dir, info.Name(), s)
 		if busy[file.symbol] {
 			later = true
 			continue
@@ -217,17 +217,17 @@ func priceFiles(data, folder string) (dir string, infos []fs.FileInfo, err error
 func untouched(info fs.FileInfo, now time.Time) bool { return now.Sub(info.ModTime()).Abs() >= settled }
 
 // identify finds out of which series a file is: as its name says, else as its rows do.
-func (file *watchedFile) identify(ctx context.Context, path string, s jobs.Follow) {
+func (file *watchedFile) identify(ctx context.Context, dir, name string, s jobs.Follow) {
 	if file.symbol != "" {
 		return
 	}
 	var ok bool
-	if file.symbol, file.timeframe, ok = market.NamedSeries(filepath.Base(path)); !ok {
+	if file.symbol, file.timeframe, ok = market.NamedSeries(name); !ok {
 		opt := market.ImportOptions{Divide: s.Divide}
 		if zone, err := time.LoadLocation(s.Zone); err == nil && s.Zone != "" {
 			opt.Zone = zone
 		}
-		file.symbol, file.timeframe = market.Peek(ctx, path, "", opt)
+		file.symbol, file.timeframe = market.Peek(ctx, filepath.Join(dir, name), "", opt)
 	}
 }
 

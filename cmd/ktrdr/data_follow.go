@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/fetch"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
@@ -22,7 +24,8 @@ import (
 const followDataHelp = `Keep a series current: "ktrdr serve" fetches its new bars again and again, by default when
 a bar closes, at most every 5 minutes. Each fetch is an operation that continues where
 the series ends; living claims are followed over the new bars. Sources and symbols are
-those of "ktrdr data fetch". Without arguments what is kept current is listed.
+those of "ktrdr data fetch". Without arguments what is kept current is listed, with the
+last turn of each, the bars that it added, and what fails since when.
 "ktrdr data unfollow SYMBOL TIMEFRAME" ends it; the series stays.
 
 --folder watches a folder on the machine of the backend instead. Its price files are
@@ -156,22 +159,70 @@ func (a *app) followSeries(cmd *cobra.Command, f jobs.Follow, tf market.Timefram
 }
 
 func (a *app) listFollows(cmd *cobra.Command) error {
-	all, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) ([]jobs.Follow, error) { return l.Library.Follows(ctx) })
+	cfg, err := a.configOf(cmd)
+	if err != nil {
+		return err
+	}
+	all, err := inLab(a.withLab, cmd, func(ctx context.Context, l *local.Lab) ([]jobs.Followed, error) {
+		return compute.Followed(ctx, l.Library, l.Store, cfg.Data)
+	})
 	if errors.Is(err, market.ErrNoData) {
-		all, err = []jobs.Follow{}, nil
+		all, err = []jobs.Followed{}, nil
 	}
 	return a.show(all, err, func(w io.Writer) {
 		if len(all) == 0 {
 			fmt.Fprintln(w, "No series is kept current and no folder is watched. See `ktrdr data follow --help`.")
 			return
 		}
-		term.Table(w, "SYMBOL\tTIMEFRAME\tSOURCE\tEVERY", all, func(f jobs.Follow) []any {
-			if f.Folder != "" {
-				return []any{"-", "-", f.Folder, time.Duration(f.Seconds) * time.Second}
+		term.Table(w, "SYMBOL\tTIMEFRAME\tSOURCE\tEVERY\tLAST TURN\tNEW BARS\tSTATE", all, func(f jobs.Followed) []any {
+			symbol, timeframe, source := f.As, f.Timeframe, f.Folder
+			if f.Folder == "" {
+				source = fetch.Request{Source: f.Source, Symbol: f.Symbol}.Label()
+			} else {
+				symbol, timeframe = "-", "-"
 			}
-			return []any{f.As, f.Timeframe, fetch.Request{Source: f.Source, Symbol: f.Symbol}.Label(), time.Duration(f.Seconds) * time.Second}
+			at, bars, state := lastTurn(f)
+			return []any{symbol, timeframe, source, time.Duration(f.Seconds) * time.Second, at, bars, state}
 		})
+		for _, f := range all {
+			printFollowFailures(w, f)
+		}
 	})
+}
+
+// lastTurn says when the last turn of a follow was, what it brought, and how it stands.
+func lastTurn(f jobs.Followed) (at, bars, state string) {
+	at, bars, state = "-", "-", "waiting"
+	if f.Last != nil {
+		at, bars, state = term.Minute(f.Last.At.Unix()), strconv.Itoa(f.Last.NewBars), "ok"
+		if f.Last.Active > 0 {
+			state = "running"
+		}
+	}
+	if n := len(f.Failures); n > 0 {
+		state = text.Counted(n, "failure")
+	}
+	return at, bars, state
+}
+
+// printedFailures is how many of a follow are printed.
+const printedFailures = 10
+
+func printFollowFailures(w io.Writer, f jobs.Followed) {
+	for i, x := range f.Failures {
+		if i == printedFailures {
+			fmt.Fprintf(w, "  and %d more of %s; --json shows all\n", len(f.Failures)-i, term.Plain(f.Label()))
+			return
+		}
+		said := x.What
+		if !x.Since.IsZero() {
+			said += " fails since " + term.Minute(x.Since.Unix())
+		}
+		if x.Operation != "" {
+			said += " (" + string(x.Operation) + ")"
+		}
+		fmt.Fprintln(w, "  ✗", term.Plain(said+": "+x.Error))
+	}
 }
 
 func newDataUnfollow(a *app) *cobra.Command {

@@ -73,8 +73,14 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"fetch of nothing", "takes a SOURCE, a SYMBOL and a TIMEFRAME, such as binance BTCUSDT 1h", []string{"data", "fetch", "binance"}},
 		{"misspelt timeframe of a fetch", "did you mean 15m? ", []string{"data", "fetch", "binance", "BTCUSDT", "15mn"}},
 		{"misspelt source to follow", "did you mean kraken? ", []string{"data", "follow", "krakn", "XBTUSD", "1h"}},
-		{"a series that is fetched too often", "choose from 5s to 31 days", []string{"data", "follow", "kraken", "XBTUSD", "1h", "--every", "1s"}},
-		{"a folder to follow that is not there", "there is no folder /nonexistent on this machine", []string{"data", "follow", "--folder", "/nonexistent"}},
+		{
+			"a series that is fetched too often", "choose from 5s to 31 days",
+			[]string{"data", "follow", "kraken", "XBTUSD", "1h", "--every", "1s"},
+		},
+		{
+			"a folder to follow that is not there", "there is no folder /nonexistent on this machine",
+			[]string{"data", "follow", "--folder", "/nonexistent"},
+		},
 		{"a relative folder to follow", "is not absolute", []string{"data", "follow", "--folder", "prices"}},
 		{"a folder and a source", "--folder takes no SOURCE", []string{"data", "follow", "kraken", "XBTUSD", "1h", "--folder", "/tmp"}},
 		{"a folder with a symbol", "--folder takes no SOURCE", []string{"data", "follow", "--as", "BTC", "--folder", "/tmp"}},

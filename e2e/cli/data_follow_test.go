@@ -55,8 +55,8 @@ func TestDataFollow_ListSaysWhatTheLastTurnBrought(t *testing.T) {
 	labtest.Eventually(t, 2*time.Minute, "two turns of each", func() bool {
 		by = list()
 		btc, eth, dir := by["BTC-USD 1d"], by["ETH-USD 1d"], by[folder]
-		return btc.Last != nil && btc.Last.Active == 0 && eth.Last != nil && len(eth.Failures) == 1 &&
-			eth.Failures[0].Since.Before(eth.Last.At) && dir.Last != nil && dir.Last.Active == 0 && len(dir.Failures) == 2
+		return btc.Last != nil && btc.Last.Active == 0 && eth.Last != nil && eth.Last.Active == 0 &&
+			len(eth.Failures) == 1 && eth.Failures[0].Since.Before(eth.Last.At) && dir.Last != nil && dir.Last.Active == 0 && len(dir.Failures) == 2
 	})
 	if f := by["BTC-USD 1d"]; len(f.Failures) != 0 || f.Last.Operations != 1 {
 		t.Errorf("a series in order: %+v %+v", f.Last, f.Failures)

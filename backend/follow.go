@@ -10,7 +10,7 @@ import (
 // followLook is how often it is looked for series whose turn has come.
 const followLook = time.Second
 
-// followSources starts the fetches that keep series current.
+// followSources starts the fetches and imports that keep series current.
 func (b *Backend) followSources(ctx context.Context) error {
 	f := compute.NewFollower(b.desk, b.engine)
 	tick := time.NewTicker(followLook)
@@ -18,10 +18,10 @@ func (b *Backend) followSources(ctx context.Context) error {
 	for {
 		started, err := f.Follow(ctx, time.Now())
 		for _, op := range started {
-			b.Log.InfoContext(ctx, "series is fetched", "op", op.ID)
+			b.Log.InfoContext(ctx, "series is kept current", "op", op.ID)
 		}
 		if err != nil && ctx.Err() == nil {
-			b.Log.WarnContext(ctx, "a series could not be fetched", "err", err)
+			b.Log.WarnContext(ctx, "a series could not be kept current", "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -233,6 +233,7 @@ func followsAfterAKill(t *testing.T, lab *labtest.Lab, step string) {
 		is.Bars <= before.Bars {
 		t.Errorf("the series has %d bars and hash %s; want %d with %s", is.Bars, is.Hash, want.Len(), ktrdr.Hash(want.Hash()))
 	}
+	oneEachTurn(t, lab, 1)
 	if out, code := lab.Command("data", "unfollow", "BTC-USD", "1h"); code != 0 {
 		t.Error(out)
 	}

@@ -259,13 +259,22 @@ func (r fetchRunner) nothing(ctx context.Context, spec jobs.FetchSpec, got *fetc
 
 // DataFetch makes a fetch of a request. CodeInvalid says what to change.
 func (d *Service) DataFetch(ctx context.Context, r jobs.DataFetchRequest) (jobs.Accepted, error) {
+	spec, err := d.fetchSpec(ctx, r)
+	if err != nil {
+		return jobs.Accepted{}, err
+	}
+	op, err := operation(ktrdr.DataFetch, spec, about{Symbols: []string{spec.Symbol}})
+	return jobs.Accepted{Operation: op}, err
+}
+
+func (d *Service) fetchSpec(ctx context.Context, r jobs.DataFetchRequest) (jobs.FetchSpec, error) {
 	spec := jobs.FetchSpec{
 		Source: r.Source, Ticker: r.Symbol, Symbol: r.As, Divide: r.Divide, Mode: jobs.ImportMode(r.Mode),
 		SameMarketAs: r.SameMarketAs, NewMarket: r.NewMarket,
 	}
 	tf, err := market.ParseTimeframe(r.Timeframe)
 	if err != nil {
-		return jobs.Accepted{}, wrong("%w", err)
+		return spec, wrong("%w", err)
 	}
 	spec.Timeframe = tf
 	if spec.Symbol == "" {
@@ -275,19 +284,16 @@ func (d *Service) DataFetch(ctx context.Context, r jobs.DataFetchRequest) (jobs.
 		spec.Mode = jobs.ImportAppend
 	}
 	if err := market.CheckSymbol(spec.Symbol); err != nil {
-		return jobs.Accepted{}, wrong("%w: say with --as (as) what the library calls it", err)
+		return spec, wrong("%w: say with --as (as) what the library calls it", err)
 	}
 	if err := spec.Validate(); err != nil {
-		return jobs.Accepted{}, wrong("%w", err)
+		return spec, wrong("%w", err)
 	}
 	if err := d.fetchSpan(ctx, &spec, r); err != nil {
-		return jobs.Accepted{}, err
+		return spec, err
 	}
-	if _, err := d.cfg.Fetcher.Pieces(requestOf(spec)); err != nil {
-		return jobs.Accepted{}, err
-	}
-	op, err := operation(ktrdr.DataFetch, spec, about{Symbols: []string{spec.Symbol}})
-	return jobs.Accepted{Operation: op}, err
+	_, err = d.cfg.Fetcher.Pieces(requestOf(spec))
+	return spec, err
 }
 
 const (

@@ -35,13 +35,8 @@ func (d *Service) Series(ctx context.Context) ([]jobs.LibrarySeries, error) {
 	return d.shown(ctx, entries)
 }
 
-// listOperations is not called where no series is kept current.
-func (d *Service) listOperations(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
-	return d.cfg.Operations.List(ctx, q)
-}
-
 func (d *Service) shown(ctx context.Context, entries []jobs.SeriesInfo) ([]jobs.LibrarySeries, error) {
-	follows, err := d.cfg.Library.FollowStates(ctx, d.listOperations)
+	follows, err := FollowedSeries(ctx, d.cfg.Library, d.cfg.Operations)
 	if err != nil {
 		return nil, err
 	}

@@ -14,36 +14,45 @@ import (
 
 // DataLoad makes an import of a request. CodeInvalid says what to change.
 func (d *Service) DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Accepted, error) {
-	name, err := nameParts(&r)
+	spec, err := d.loadSpec(ctx, r)
 	if err != nil {
 		return jobs.Accepted{}, err
 	}
-	spec := jobs.LoadSpec{
+	op, err := operation(ktrdr.DataLoad, spec, about{Symbols: []string{spec.Symbol}})
+	return jobs.Accepted{Operation: op}, err
+}
+
+func (d *Service) loadSpec(ctx context.Context, r jobs.DataLoadRequest) (spec jobs.LoadSpec, err error) {
+	name, err := nameParts(&r)
+	if err != nil {
+		return spec, err
+	}
+	spec = jobs.LoadSpec{
 		Symbol: r.Symbol, Zone: r.Zone, Dates: market.DateOrder(r.Dates), Decimal: r.Decimal, Adjusted: r.Adjusted,
 		Divide: r.Divide, Normalise: r.Normalise, Mode: jobs.ImportMode(r.Mode), SameMarketAs: r.SameMarketAs,
 		NewMarket: r.NewMarket, DryRun: r.DryRun,
 	}
 	if err := (library.Choice{SameAs: r.SameMarketAs, New: r.NewMarket}).Validate(); err != nil {
-		return jobs.Accepted{}, err
+		return spec, err
 	}
 	if r.Symbol == "" {
-		return jobs.Accepted{}, wrong("say of which symbol the prices are")
+		return spec, wrong("say of which symbol the prices are")
 	}
 	if err := market.CheckSymbol(r.Symbol); err != nil {
-		return jobs.Accepted{}, wrong("%w", err)
+		return spec, wrong("%w", err)
 	}
 	if err := jobs.ImportMode(r.Mode).Validate(); err != nil {
-		return jobs.Accepted{}, err
+		return spec, err
 	}
 	if r.Timeframe != "" {
 		tf, err := market.ParseTimeframe(r.Timeframe)
 		if err != nil {
-			return jobs.Accepted{}, wrong("%w", err)
+			return spec, wrong("%w", err)
 		}
 		spec.Timeframe = tf
 	}
 	if err := spec.CheckFormat(); err != nil {
-		return jobs.Accepted{}, wrong("%w", err)
+		return spec, wrong("%w", err)
 	}
 	switch {
 	case (r.Path == "") == (r.SHA256 == ""):
@@ -54,11 +63,7 @@ func (d *Service) DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Ac
 		spec.Source, err = d.blob(ctx, r.SHA256)
 		spec.Source.Name = cmp.Or(name, spec.Source.Name)
 	}
-	if err != nil {
-		return jobs.Accepted{}, err
-	}
-	op, err := operation(ktrdr.DataLoad, spec, about{Symbols: []string{r.Symbol}})
-	return jobs.Accepted{Operation: op}, err
+	return spec, err
 }
 
 // mostName is how long the name of an uploaded file may be.

@@ -85,7 +85,7 @@ type LibrarySeries struct {
 
 	Holdouts []ktrdr.Holdout `json:"holdouts,omitempty"` // of the market, with those before, oldest first
 
-	Follow *FollowState `json:"follow,omitempty"` // how it is kept current; null: it is not
+	Follow *Followed `json:"follow,omitempty"` // how it is kept current; null: it is not
 }
 
 // SeriesCheck is what a check of a series found. It reads the bars before the

@@ -113,6 +113,9 @@ type LoadSpec struct {
 	NewMarket    bool   `json:"new_market,omitempty"`
 
 	DryRun bool `json:"dry_run,omitempty"` // read and report, store nothing
+
+	Folder string `json:"folder,omitempty"` // that is followed, and has the file
+	Turn   int64  `json:"turn,omitempty"`   // of it, Unix seconds
 }
 
 // FetchSpec is all that a fetch needs. Its end is fixed when it is made, so that it
@@ -129,6 +132,8 @@ type FetchSpec struct {
 
 	SameMarketAs string `json:"same_market_as,omitempty"`
 	NewMarket    bool   `json:"new_market,omitempty"`
+
+	Turn int64 `json:"turn,omitempty"` // of the series that is followed, Unix seconds; absent: a person asked for it
 }
 
 // Validate says what is wrong with the spec, apart from what its source knows.
@@ -140,24 +145,6 @@ func (s FetchSpec) Validate() error {
 		require(s.Mode == ImportAppend || s.Mode == ImportReplace, "mode is %q; it is append or replace", s.Mode),
 		require(s.SameMarketAs == "" || !s.NewMarket, "same_market_as and new_market contradict each other: give one of them"),
 	)
-}
-
-// Follow says how a series is kept current.
-type Follow struct {
-	Source    string  `json:"source"`
-	Symbol    string  `json:"symbol"` // as the source writes it
-	As        string  `json:"as"`     // in the library
-	Timeframe string  `json:"timeframe"`
-	Divide    float64 `json:"divide,omitempty"`
-	Seconds   int64   `json:"every_seconds"` // between two fetches
-}
-
-// Name is the series.
-func (f Follow) Name() string { return f.As + " " + f.Timeframe }
-
-// Request is the fetch that continues the series.
-func (f Follow) Request() DataFetchRequest {
-	return DataFetchRequest{Source: f.Source, Symbol: f.Symbol, As: f.As, Timeframe: f.Timeframe, Divide: f.Divide}
 }
 
 // MaxSeed is the largest whole number that every reader of JSON keeps.

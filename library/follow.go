@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -10,18 +11,21 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// LeastEvery is how often a series is fetched at most.
+// LeastEvery is how often a series is fetched, or a folder looked at, at most.
 const LeastEvery = 5 * time.Second
 
-// MostFollows is how many series are kept current at most.
+// MostFollows is how many series and folders are kept current at most.
 const MostFollows = 500
 
-// Follow keeps a series current: it is fetched again and again. What was set before for the
-// series is replaced.
+// Follow keeps a series current, or what a folder has: it is looked at again and again. What was
+// set before for the series or the folder is replaced.
 func (l *Library) Follow(ctx context.Context, f jobs.Follow) error {
 	every := time.Duration(f.Seconds) * time.Second
 	if every < LeastEvery || every > 31*24*time.Hour {
-		return wrong("a series is fetched every %v: choose from %v to 31 days", every, LeastEvery)
+		return wrong("it is looked at every %v: choose from %v to 31 days", every, LeastEvery)
+	}
+	if f.Folder != "" && !filepath.IsAbs(f.Folder) {
+		return wrong("the folder %q is not absolute: write it from the root on", f.Folder)
 	}
 	all, err := l.Follows(ctx)
 	if err != nil {
@@ -29,7 +33,7 @@ func (l *Library) Follow(ctx context.Context, f jobs.Follow) error {
 	}
 	replaces := func(g jobs.Follow) bool { return g.Name() == f.Name() }
 	if len(all) >= MostFollows && !slices.ContainsFunc(all, replaces) {
-		return wrong("%d series are kept current already, which is the most: end one with `ktrdr data unfollow`", len(all))
+		return wrong("%d series and folders are kept current already, which is the most: end one with `ktrdr data unfollow`", len(all))
 	}
 	text, err := json.Marshal(f)
 	if err != nil {
@@ -38,19 +42,6 @@ func (l *Library) Follow(ctx context.Context, f jobs.Follow) error {
 	return l.store.SaveDocument(ctx, ktrdr.Document{
 		Kind: ktrdr.FollowDocument, Name: f.Name(), Content: string(text), Origin: ktrdr.DocumentFromUser,
 	}, true)
-}
-
-// FollowStates says of the series that are kept current how their newest fetches ended. list
-// reads operations.
-func (l *Library) FollowStates(ctx context.Context,
-	list func(context.Context, ktrdr.OperationQuery) (ktrdr.OperationPage, error),
-) ([]jobs.FollowState, error) {
-	all, err := l.Follows(ctx)
-	if err != nil || len(all) == 0 {
-		return []jobs.FollowState{}, err
-	}
-	newest, err := list(ctx, ktrdr.OperationQuery{Type: []ktrdr.Type{ktrdr.DataFetch}, Limit: jobs.FetchesRead})
-	return jobs.FollowStates(all, newest.Operations), err
 }
 
 // Unfollow ends Follow; CodeNotFound. The series stays.

@@ -29,9 +29,6 @@ func PriceFile(name string) backend.UserFile {
 // mostFiles is how many files one import reads.
 const mostFiles = 10_000
 
-// priceNames are the endings of files that an import of a folder reads.
-var priceNames = regexp.MustCompile(`(?i)\.(csv|txt|tsv|parquet|pq|zip)(\.(gz|zst))?$`)
-
 // Files puts the price files of a folder in place of the folder, in the order of
 // their names. What else is in it is passed over: other files and folders.
 func Files(names []string) (files, passed []string, err error) {
@@ -48,7 +45,7 @@ func Files(names []string) (files, passed []string, err error) {
 		before := len(files)
 		for _, e := range entries {
 			switch at := filepath.Join(name, e.Name()); {
-			case e.Type().IsRegular() && priceNames.MatchString(e.Name()):
+			case e.Type().IsRegular() && market.IsPriceName(e.Name()):
 				files = append(files, at)
 			case !strings.HasPrefix(e.Name(), "."):
 				passed = append(passed, at)

@@ -138,11 +138,6 @@ func (l *Lab) questionOf(ctx context.Context, e jobs.SeriesInfo) (string, error)
 	return l.Markets.Question(ctx, b)
 }
 
-// FollowStates says how series are kept current.
-func (l *Lab) FollowStates(ctx context.Context) ([]jobs.FollowState, error) {
-	return l.Library.FollowStates(ctx, l.Store.List)
-}
-
 // Judged is a series with its findings and its market. One that was not judged is judged.
 func (l *Lab) Judged(ctx context.Context, n Name) (StoredSeries, *market.Bars, error) {
 	e, b, err := l.Open(ctx, n)

@@ -104,3 +104,9 @@ func namedTimeframe(text string) (Timeframe, bool) {
 	tf, err := ParseTimeframe(strings.ToLower(text))
 	return tf, err == nil
 }
+
+// priceNames are the endings of price files.
+var priceNames = regexp.MustCompile(`(?i)\.(csv|txt|tsv|parquet|pq|zip)(\.(gz|zst))?$`)
+
+// IsPriceName says whether a file in a folder is read as prices, by its name.
+func IsPriceName(name string) bool { return priceNames.MatchString(name) }

@@ -14,14 +14,15 @@ import (
 func TestData_SaysThatASeriesIsNotKeptCurrent(t *testing.T) {
 	at := time.Date(2026, 11, 16, 14, 0, 0, 0, time.UTC)
 	s := jobs.LibrarySeries{
-		Symbol: "BTC", Timeframe: "1h", Bars: 10, First: at.AddDate(0, 0, -9), Last: at, Follow: &jobs.FollowState{
-			Follow: jobs.Follow{As: "BTC", Timeframe: "1h"}, Failures: 12, Since: at, Error: "coinbase knows no <symbol>",
+		Symbol: "BTC", Timeframe: "1h", Bars: 10, First: at.AddDate(0, 0, -9), Last: at, Follow: &jobs.Followed{
+			Follow:   jobs.Follow{As: "BTC", Timeframe: "1h"},
+			Failures: []jobs.FollowFailure{{What: "BTC 1h", Since: at, Error: "coinbase knows no <symbol>"}},
 		},
 	}
 	p := startPages(t, &labAPI{answers: map[string]any{"GET /data": []jobs.LibrarySeries{s}}})
 	for _, target := range []string{"/data", "/data/BTC/1h"} {
 		html := visit(t, p, ktrdr.ScopeRead, http.MethodGet, target, nil).Body.String()
-		if want := "BTC 1h is not kept current: the newest 12 fetches failed, the first at 2026-11-16 14:00: " +
+		if want := "BTC 1h is not kept current: its fetches fail since 2026-11-16 14:00: " +
 			"coinbase knows no &lt;symbol&gt;"; !strings.Contains(html, want) {
 			t.Errorf("%s does not say %q", target, want)
 		}

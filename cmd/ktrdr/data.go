@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
@@ -90,16 +91,20 @@ func newDataList(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&old, "all", false, "also replaced series, which older operations still use")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var follows []jobs.FollowState
+		var follows []jobs.Followed
 		list, err := a.listLibrary(cmd, func(ctx context.Context, l *local.Lab) (_ []local.StoredSeries, err error) {
-			if follows, err = l.FollowStates(ctx); err != nil {
+			if follows, err = compute.FollowedSeries(ctx, l.Library, l.Store); err != nil {
 				return nil, err
 			}
 			return l.ListInMarkets(ctx, old)
 		})
 		return a.show(list, err, func(w io.Writer) {
 			printList(w, list)
-			printTroubles(w, follows)
+			for _, f := range follows {
+				if trouble := f.Trouble(); trouble != "" {
+					fmt.Fprintln(w, "→", term.Plain(trouble))
+				}
+			}
 		})
 	}
 	return cmd

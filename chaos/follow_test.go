@@ -112,8 +112,8 @@ func watchedAfterAKill(t *testing.T, lab *labtest.Lab, step string) {
 	}
 }
 
-// oneEachTurn checks that no turn of a followed series started two fetches, and that so many
-// turns at least started one.
+// oneEachTurn checks that no turn of a followed series started two fetches, and that at least a
+// number of turns started one.
 func oneEachTurn(t *testing.T, lab *labtest.Lab, least int) {
 	t.Helper()
 	of := map[int64]ktrdr.OperationID{}

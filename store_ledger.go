@@ -77,7 +77,7 @@ type Markets interface {
 	// SeriesOf returns how a series was assigned; CodeNotFound.
 	SeriesOf(ctx context.Context, symbol, timeframe string, hash Hash) (MarketSeries, error)
 
-	// Series lists every series that was assigned to a market, oldest first.
+	// Series lists every series that was assigned to a market, oldest first, and of one instant by symbol.
 	Series(ctx context.Context) ([]MarketSeries, error)
 
 	// AddSeries assigns a series to a market. Several markets that it is the

@@ -11,7 +11,6 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/internal/backoff"
-	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/worker"
@@ -25,11 +24,14 @@ type Memory interface {
 // DesignRunner designs strategies: by itself, or by asking the model that a
 // research names. Where no model answers the built-in designer takes over, and the
 // result says so.
-func DesignRunner(m Memory, access ModelAccess) worker.Runner { return designRunner{m, access} }
+func DesignRunner(m Memory, access ModelAccess) worker.Runner {
+	return designRunner{m, access, &briefs{}}
+}
 
 type designRunner struct {
 	memory Memory
 	access ModelAccess
+	briefs *briefs
 }
 
 // Run designs one strategy.
@@ -39,7 +41,7 @@ func (r designRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage,
 		return nil, err
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "measuring the market", StepsTotal: designSteps})
-	brief, err := measure(ctx, t, spec)
+	brief, err := r.briefs.of(ctx, t, spec)
 	if err != nil {
 		return nil, stopped(ctx, t, err)
 	}
@@ -119,29 +121,6 @@ func goal(spec research.DesignSpec) string {
 	return fmt.Sprintf("The goal: %s\n\nThis is design %d of generation %d, seed %d: designs of one generation do not know of each other, "+
 		"so make yours unlike what comes to mind first when the seed says so.",
 		brief, spec.Index+1, spec.Generation+1, spec.Seed)
-}
-
-// measure describes the market by all series of the brief.
-func measure(ctx context.Context, t *worker.Task, spec research.DesignSpec) (designer.Brief, error) {
-	b := spec.Understanding
-	in := &inputs{task: t}
-	defer in.close()
-	var all []*market.Bars
-	for _, want := range spec.Bars {
-		read := slices.Contains(b.Symbols, want.Symbol) || slices.Contains(b.Context, want.Symbol)
-		if !read || !slices.Contains(b.Timeframes(), want.Timeframe) {
-			continue
-		}
-		bars, err := in.bars(ctx, want)
-		if err != nil {
-			return b, err
-		}
-		all = append(all, bars)
-	}
-	if err := b.Measure(all); err != nil {
-		return b, ktrdr.Errorf(ktrdr.CodeInvalid, "%w", err)
-	}
-	return b, nil
 }
 
 // retry asks memory until it answers: without it no design can begin.

@@ -1,6 +1,7 @@
 package designer
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ktrdr/ktrdr/num"
@@ -15,6 +16,8 @@ type archetype struct {
 	horizon  int
 	target   float64
 	exit     float64
+	caution  int // as in a genome; 0 is read as 1, the usual one
+	context  int // of its readings, as in a gene
 }
 
 // input is one of an archetype's, at the bars at which decisions are made.
@@ -33,44 +36,69 @@ type input struct {
 // Triple barriers stand behind. Their third class is rare, and weighing it like the
 // others leaves a network that trades on noise.
 var archetypes = []archetype{
-	{"stretched prices come back", Reversion, []input{{"distance", 48, Tails}}, strategy.Context, 8, 0, 0},
-	{"trends continue", Trend, []input{{"ema_distance", 96, Thirds}}, strategy.Context, 12, 0, 0},
-	{"what moved moves on", Momentum, []input{{"roc", 12, Tails}}, strategy.Context, 4, 0, 0},
-	{"the hour of the day decides", Calendar, []input{{"hour", 0, Each}}, strategy.ForwardReturn, 4, 0, 0.5},
-	{"turmoil overshoots", Volatility, []input{{"atr", 24, Raw}, {"distance", 48, Raw}}, strategy.ForwardReturn, 4, 0, 0.5},
-	{"short swings overshoot", Reversion, []input{{"rsi", 12, Tails}}, strategy.Context, 6, 0, 1},
-	{"the place in the range decides", Breakout, []input{{"williams", 96, Thirds}}, strategy.Context, 16, 0, 0},
-	{"the distance from the mean of days decides", Trend, []input{{"distance", 96, Thirds}, {"aroon", 96, Raw}}, strategy.Context, 24, 0, 1},
-	{"bursts in turmoil move on", Momentum, []input{{"atr", 24, Raw}, {"roc", 12, Raw}}, strategy.ForwardReturn, 4, 0, 0.5},
 	{
-		"oscillators turn at their extremes", Reversion,
-		[]input{{"stochastic", 48, Tails}, {"bandwidth", 24, Raw}},
-		strategy.Context, 8, 1, 0,
+		name: "stretched prices come back", idea: Reversion, label: strategy.Context, horizon: 8,
+		readings: []input{{"distance", 48, Tails}},
 	},
-	{"volume tells who means it", Volume, []input{{"mfi", 24, Thirds}, {"volume_ratio", 24, Raw}}, strategy.Context, 8, 0, 0},
+	{name: "trends continue", idea: Trend, label: strategy.Context, horizon: 12, readings: []input{{"ema_distance", 96, Thirds}}},
+	{name: "what moved moves on", idea: Momentum, label: strategy.Context, horizon: 4, readings: []input{{"roc", 12, Tails}}},
 	{
-		"narrow ranges break", Breakout,
-		[]input{{"squeeze", 24, Thirds}, {"williams", 48, Tails}},
-		strategy.Context, 24, 0, 0,
+		name: "the hour of the day decides", idea: Calendar, label: strategy.ForwardReturn, horizon: 4, exit: 0.5,
+		readings: []input{{"hour", 0, Each}},
 	},
 	{
-		"sessions trade in their own way", Calendar,
-		[]input{{"session", 0, Raw}, {"since_open", 8, Thirds}, {"roc", 8, Thirds}},
-		strategy.Context, 4, 0, 0,
+		name: "turmoil overshoots", idea: Volatility, label: strategy.ForwardReturn, horizon: 4, exit: 0.5,
+		readings: []input{{"atr", 24, Raw}, {"distance", 48, Raw}},
 	},
 	{
-		"calm and turmoil want different trades", Volatility,
-		[]input{{"bandwidth", 36, Thirds}, {"fisher", 36, Thirds}},
-		strategy.Context, 16, 0, 1,
+		name: "short swings overshoot", idea: Reversion, label: strategy.Context, horizon: 6, exit: 1,
+		readings: []input{{"rsi", 12, Tails}},
 	},
 	{
-		"direction is what the moves agree on", Trend,
-		[]input{{"plus_di", 24, Raw}, {"minus_di", 24, Raw}},
-		strategy.Context, 24, 0, 0,
+		name: "the place in the range decides", idea: Breakout, label: strategy.Context, horizon: 16,
+		readings: []input{{"williams", 96, Thirds}},
 	},
-	{"days of the week differ", Calendar, []input{{"weekday", 0, Each}, {"hour", 0, Raw}}, strategy.Context, 12, 0, 0},
-	{"buying and selling press", Volume, []input{{"cmf", 48, Thirds}}, strategy.Context, 16, 0, 0},
-	{"barriers tell who wins", Reversion, []input{{"cci", 24, Thirds}, {"rsi", 24, Raw}}, strategy.TripleBarrier, 12, 0, 0},
+	{
+		name: "the distance from the mean of days decides", idea: Trend, label: strategy.Context, horizon: 24, exit: 1,
+		readings: []input{{"distance", 96, Thirds}, {"aroon", 96, Raw}},
+	},
+	{
+		name: "bursts in turmoil move on", idea: Momentum, label: strategy.ForwardReturn, horizon: 4, exit: 0.5,
+		readings: []input{{"atr", 24, Raw}, {"roc", 12, Raw}},
+	},
+	{
+		name: "oscillators turn at their extremes", idea: Reversion, label: strategy.Context, horizon: 8, target: 1,
+		readings: []input{{"stochastic", 48, Tails}, {"bandwidth", 24, Raw}},
+	},
+	{
+		name: "volume tells who means it", idea: Volume, label: strategy.Context, horizon: 8,
+		readings: []input{{"mfi", 24, Thirds}, {"volume_ratio", 24, Raw}},
+	},
+	{
+		name: "narrow ranges break", idea: Breakout, label: strategy.Context, horizon: 24,
+		readings: []input{{"squeeze", 24, Thirds}, {"williams", 48, Tails}},
+	},
+	{
+		name: "sessions trade in their own way", idea: Calendar, label: strategy.Context, horizon: 4,
+		readings: []input{{"session", 0, Raw}, {"since_open", 8, Thirds}, {"roc", 8, Thirds}},
+	},
+	{
+		name: "calm and turmoil want different trades", idea: Volatility, label: strategy.Context, horizon: 16, exit: 1,
+		readings: []input{{"bandwidth", 36, Thirds}, {"fisher", 36, Thirds}},
+	},
+	{
+		name: "direction is what the moves agree on", idea: Trend, label: strategy.Context, horizon: 24,
+		readings: []input{{"plus_di", 24, Raw}, {"minus_di", 24, Raw}},
+	},
+	{
+		name: "days of the week differ", idea: Calendar, label: strategy.Context, horizon: 12,
+		readings: []input{{"weekday", 0, Each}, {"hour", 0, Raw}},
+	},
+	{name: "buying and selling press", idea: Volume, label: strategy.Context, horizon: 16, readings: []input{{"cmf", 48, Thirds}}},
+	{
+		name: "barriers tell who wins", idea: Reversion, label: strategy.TripleBarrier, horizon: 12,
+		readings: []input{{"cci", 24, Thirds}, {"rsi", 24, Raw}},
+	},
 }
 
 // mostWishes is how many of the first designs a brief without a family may claim:
@@ -123,12 +151,25 @@ func archetypeOf(b *Brief, names []string, source strategy.LabelSource, horizon 
 // first is the design of generation 0 at an index: the archetype of that
 // index, and beyond them any archetype, changed the more.
 func (f *frame) first(m *memory, index int, r *num.Rand) (Genome, string) {
-	list := m.known.ordered(archetypes)
+	list := f.beginnings(m)
 	if len(f.brief.Families) > 0 {
 		return f.firstOf(list, index, r)
 	}
 	wished := wishes(f.brief, list)
 	return f.begin(append(wished[:min(len(wished), mostWishes)], list...), index, index, r)
+}
+
+// beginnings are the first designs: hints and archetypes in turn. An archetype may find
+// an edge that the bars before the test part do not show.
+func (f *frame) beginnings(m *memory) (list []archetype) {
+	rest := m.known.ordered(archetypes)
+	for i := range f.brief.Hints {
+		list = append(list, f.fromHint(i))
+		if len(rest) > 0 {
+			list, rest = append(list, rest[0]), rest[1:]
+		}
+	}
+	return append(list, rest...)
 }
 
 // begin is the design of a list at a place.
@@ -163,8 +204,11 @@ func (f *frame) seed(a archetype, index int, r *num.Rand) Genome {
 	if a.label == strategy.Context {
 		g.Width = 0.4 // about a third of the moves end above it, and a third below its negative
 	}
+	g.Caution = cmp.Or(a.caution, g.Caution)
 	for _, x := range a.readings {
-		g.Inputs = append(g.Inputs, Gene{Reading: x.reading, Period: step(periods, x.period, shift), Partition: x.partition})
+		g.Inputs = append(g.Inputs, Gene{
+			Reading: x.reading, Period: step(periods, x.period, shift), Partition: x.partition, Context: a.context,
+		})
 	}
 	f.lengthen(&g, index, r)
 	return g
@@ -217,7 +261,7 @@ func (f *frame) firstOf(all []archetype, index int, r *num.Rand) (Genome, string
 // stranger is the place of an archetype whose family was tried the least, of three
 // drawn at random. It is due where the index is.
 func (f *frame) stranger(m *memory, index int, r *num.Rand) int {
-	list, best := m.known.ordered(archetypes), -1
+	list, best := f.beginnings(m), -1
 	for range 3 {
 		at := pick(r, len(list))
 		if best < 0 || m.known.families[list[at].idea].weight < m.known.families[list[best].idea].weight {

@@ -52,6 +52,10 @@ type Brief struct {
 	LongerStats []Stats `json:"longer_stats,omitempty"`
 
 	ContextStats []Stats `json:"context_stats,omitempty"` // in the order of Context
+
+	// Hints are the readings that earned before the test part. Screen sets them. Without
+	// them the first designs are the archetypes alone.
+	Hints []Hint `json:"hints,omitempty"`
 }
 
 // Style is how long positions are meant to last.

@@ -1,11 +1,13 @@
 package designer
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/market"
 )
 
 // Family is an idea of how a market can be read.
@@ -156,6 +158,20 @@ func (r reading) build(period int) (indicator.Indicator, int, error) {
 		return nil, 0, err
 	}
 	return ind, max(0, slices.Index(ind.Outputs(), r.output)), nil
+}
+
+// values are those of a window of the reading at each bar.
+func (r reading) values(period int, b *market.Bars) ([]float64, error) {
+	ind, k, err := r.build(period)
+	if err != nil {
+		return nil, fmt.Errorf("indicator %s of period %d: %w", r.name, period, err)
+	}
+	out := make([][]float64, len(ind.Outputs()))
+	for i := range out {
+		out[i] = make([]float64, b.Len())
+	}
+	ind.Compute(b, out)
+	return out[k], nil
 }
 
 // nearest is the value of a ladder that is the closest to x; the lower of two.

@@ -4,6 +4,7 @@
 //
 //	text ──Read───────▶ Brief ──────┐
 //	bars ──Measure────▶ Stats ──────┤
+//	bars, costs ──Screen──▶ Hints ──┤
 //	memory ───────▶ Experiments ────┼──Design(seed, generation, index)──▶ Proposal
 //	costs ────────▶ instrument.Costs┘
 //
@@ -15,7 +16,7 @@
 //     to be trained in seconds, and is unlike all that memory has.
 //   - Designs of one generation do not know each other, and differ all the
 //     same: see mark.
-//   - It never looks at what a bar was followed by. Stats describe the values
-//     that indicators take, so that fuzzy sets lie where the values are; which
-//     way to trade, only training learns.
+//   - It reads no bar of a test part. Stats describe the values that indicators take,
+//     so that fuzzy sets lie where the values are. Hints name the indicators
+//     that earned there; which way to trade, only training learns.
 package designer

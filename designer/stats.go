@@ -78,30 +78,28 @@ func closedBy(b *market.Bars, until int64) *market.Bars {
 	return b.Slice(0, sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > until }))
 }
 
+// latest are the last n bars.
+func latest(b *market.Bars, n int) *market.Bars { return b.Slice(max(0, b.Len()-n), b.Len()) }
+
+// looked is how many bars of each of some symbols are looked at.
+func looked(symbols int) int { return max(mostBars/symbols, mostValues) }
+
 // measure describes a market by the last of its bars that have closed by an instant, n at
 // most: by the readings of the catalogue, and more.
 func measure(b *market.Bars, until int64, most int, more []reading) (Stats, error) {
 	s := Stats{Bars: b.Len()}
-	b = closedBy(b, until)
-	n := b.Len()
-	b = b.Slice(max(0, n-most), n)
-	n = b.Len()
+	b = latest(closedBy(b, until), most)
 	s.Volatility = round(volatility(b.Close))
 	if !(s.Volatility > 0) {
-		return Stats{}, fmt.Errorf("%s %s never moves in %d bars: there is nothing to trade", b.Symbol, b.Timeframe, n)
+		return Stats{}, fmt.Errorf("%s %s never moves in %d bars: there is nothing to trade", b.Symbol, b.Timeframe, b.Len())
 	}
 	for _, r := range slices.Concat(readings, more) {
 		for _, p := range r.windows() {
-			ind, k, err := r.build(p)
+			x, err := r.values(p, b)
 			if err != nil {
-				return Stats{}, fmt.Errorf("indicator %s of period %d: %w", r.name, p, err)
+				return Stats{}, err
 			}
-			out := make([][]float64, len(ind.Outputs()))
-			for i := range out {
-				out[i] = make([]float64, n)
-			}
-			ind.Compute(b, out)
-			if q, ok := quantiles(out[k]); ok {
+			if q, ok := quantiles(x); ok {
 				s.Columns = append(s.Columns, Column{r.name, p, q})
 			}
 		}
@@ -127,7 +125,7 @@ func quantiles(x []float64) ([7]float64, bool) {
 	looked := 0
 	for i := 0; i < len(x); i += step {
 		looked++
-		if !math.IsNaN(x[i]) && !math.IsInf(x[i], 0) {
+		if finite(x[i]) {
 			v = append(v, x[i])
 		}
 	}
@@ -141,6 +139,8 @@ func quantiles(x []float64) ([7]float64, bool) {
 	}
 	return q, q[q98] > q[q02]
 }
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // round keeps five digits: strategies are read by people.
 func round(x float64) float64 {

@@ -16,20 +16,10 @@ import (
 // statistics of a symbol whose data begin later must not show the test part of
 // another. A symbol that has too few bars until then is not measured.
 func (b *Brief) Measure(series []*market.Bars) error {
-	if len(b.Symbols) == 0 {
-		return fmt.Errorf("the goal names no symbol to measure")
+	until, err := b.measuredUntil(series)
+	if err != nil {
+		return err
 	}
-	until := int64(0)
-	for i, symbol := range b.Symbols {
-		base, err := pickSeries(series, symbol, b.Timeframe)
-		if err != nil {
-			return err
-		}
-		if at := base.Time[testBegins(base)]; i == 0 || at < until {
-			until = at
-		}
-	}
-	var err error
 	if b.Stats, err = b.pooled(series, b.Timeframe, until); err != nil {
 		return err
 	}
@@ -45,6 +35,23 @@ func (b *Brief) Measure(series []*market.Bars) error {
 		b.LongerStats = append(b.LongerStats, s)
 	}
 	return nil
+}
+
+// measuredUntil is when the first test part of a symbol begins.
+func (b *Brief) measuredUntil(series []*market.Bars) (until int64, err error) {
+	if len(b.Symbols) == 0 {
+		return 0, fmt.Errorf("the goal names no symbol to measure")
+	}
+	for i, symbol := range b.Symbols {
+		base, err := pickSeries(series, symbol, b.Timeframe)
+		if err != nil {
+			return 0, err
+		}
+		if at := base.Time[testBegins(base)]; i == 0 || at < until {
+			until = at
+		}
+	}
+	return until, nil
 }
 
 // pickSeries finds the bars of a symbol and timeframe and refuses too few.
@@ -71,7 +78,7 @@ func (b *Brief) pooled(series []*market.Bars, tf market.Timeframe, until int64) 
 				symbol, tf, n, least)
 			continue
 		}
-		s, err := measure(bars, until, max(mostBars/len(b.Symbols), mostValues), b.more())
+		s, err := measure(bars, until, looked(len(b.Symbols)), b.more())
 		if err != nil {
 			return Stats{}, err
 		}

@@ -245,7 +245,7 @@ func (f *frame) writeBacktest(b *strings.Builder, g *Genome) {
 	fmt.Fprintf(b, "backtest:\n  commission: %v\n  slippage: %v\n  spread: %v\n  position_size: %v\n  flip: %v\n",
 		f.cost.Commission, f.cost.Slippage, f.cost.Spread, size, g.Flip)
 	if g.Exit > 0 {
-		fmt.Fprintf(b, "  exit_after: %d\n", exitAfter(g))
+		fmt.Fprintf(b, "  exit_after: %d\n", exitAfter(g.Exit, g.Horizon))
 	}
 	if f.brief.Risk > 0 {
 		b.WriteString("  size_mode: risk\n")
@@ -254,8 +254,8 @@ func (f *frame) writeBacktest(b *strings.Builder, g *Genome) {
 	writeExit(b, "take_profit", f.brief.Target.At, min(g.Target*f.reach(g), 0.9))
 }
 
-// exitAfter is the gene in bars.
-func exitAfter(g *Genome) int { return max(1, int(g.Exit*float64(g.Horizon))) }
+// exitAfter is the gene of the exit in bars.
+func exitAfter(exit float64, horizon int) int { return max(1, int(exit*float64(horizon))) }
 
 // writeExit writes the distance that the brief gives, else the design's.
 func writeExit(b *strings.Builder, name string, given, own float64) {

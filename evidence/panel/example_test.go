@@ -57,5 +57,8 @@ func TestExample_OfTheDocumentationIsRecomputed(t *testing.T) {
 	}
 	says("relative ranks %s", strings.Join(ranks, ", "))
 	pbo := Overfitting(p, 4)
+	if pbo.PBO == nil {
+		t.Fatalf("PBO is missing: %s", pbo.Undefined)
+	}
 	says("PBO = %d/%d = %.2f", int(*pbo.PBO*6+0.5), pbo.Splits, *pbo.PBO)
 }

@@ -174,6 +174,9 @@ func TestJudge_GivesTheSameBits(t *testing.T) {
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("two judgements of one panel differ:\n%+v\n%+v", a, b)
 	}
+	if a.SPA.Statistic == nil || a.PBO.Chosen == nil || a.Effective == nil {
+		t.Fatalf("a figure is missing: SPA %+v, PBO %+v, effective trials %v", a.SPA, a.PBO, a.Effective)
+	}
 	// Exact bits: arithmetic, resamples and order are part of the result.
 	if got := math.Float64bits(*a.SPA.Statistic) ^ math.Float64bits(a.Block) ^ math.Float64bits(*a.PBO.Chosen) ^
 		math.Float64bits(*a.Effective); got != wantBits {

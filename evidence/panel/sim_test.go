@@ -38,6 +38,9 @@ func simulate(worlds, trials, days int, common, memory float64, edges []float64,
 		p := made(days, common, memory, all, num.Mix(seed, uint64(w)))
 		j := Judge(p, Options{Draws: 400, Blocks: 8, Seed: num.Mix(seed, uint64(w), 1)})
 		c.worlds++
+		if j.PBO.PBO == nil {
+			return counted{pbo: math.Inf(1)} // above each bound of the tests
+		}
 		c.pbo += *j.PBO.PBO / float64(worlds)
 		if *j.SPA.P <= 0.05 {
 			c.spa++

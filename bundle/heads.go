@@ -31,7 +31,7 @@ func HeadsIn(text []byte, from string) (heads []Head) {
 // checkHeads compares the chains with heads that were published. covered says that
 // the claim lies before one of them.
 func (v *verification) checkHeads(l *ledger, heads []Head, claim []place) {
-	checked, covered := 0, false
+	checked, covered, until := 0, false, map[string]int{}
 	for _, h := range heads {
 		market, ok := v.find(l, &h)
 		if !ok {
@@ -53,6 +53,7 @@ func (v *verification) checkHeads(l *ledger, heads []Head, claim []place) {
 		default:
 			v.pass("the ledger of %s goes through the published head of %d links (%s)", market, h.Links, h.From)
 			covered = covered || slices.ContainsFunc(claim, func(p place) bool { return p.market == market && p.position <= h.Links })
+			until[market] = max(until[market], h.Links)
 		}
 	}
 	switch {
@@ -63,6 +64,7 @@ func (v *verification) checkHeads(l *ledger, heads []Head, claim []place) {
 		v.warn("the claim was added after the heads that are known: what lies between them and the claim may have been made again. Give a " +
 			"later head with --head.")
 	}
+	v.warnOfUnlisted(until)
 }
 
 // find is the chain that a head belongs to. A head that was given as a hash alone is

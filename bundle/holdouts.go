@@ -1,6 +1,9 @@
 package bundle
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -9,9 +12,13 @@ import (
 // budgets are the holdouts of a market as its chain tells them, and how many looks of the
 // market each does not pay for. They follow from the links as the store counts them.
 type budgets struct {
-	all   []budget             // oldest first; the first begins at no known time and pays for all looks
+	all   []budget             // oldest first; the first pays for all looks and begins where the first look says
 	ended map[string]time.Time // close of the last bar of each look
 	last  time.Time            // of all of them
+
+	claims  map[ktrdr.OperationID]bool
+	earlier bool            // looks were made before the chain began: claims may be unknown
+	markets map[string]bool // that were merged
 }
 
 type budget struct {
@@ -19,11 +26,20 @@ type budget struct {
 	past int
 }
 
-func newBudgets() *budgets { return &budgets{all: []budget{{}}, ended: map[string]time.Time{}} }
+func newBudgets() *budgets {
+	return &budgets{
+		all: []budget{{}}, ended: map[string]time.Time{}, claims: map[ktrdr.OperationID]bool{}, markets: map[string]bool{},
+	}
+}
 
-// look notes a look, and returns how many looks before it the holdout does not pay for.
-func (b *budgets) look(e *ktrdr.LookEntry) (past int) {
+// look notes a look, and returns how many looks before it the holdout does not pay for. known
+// says that the ledger has the holdout that the look is at.
+func (b *budgets) look(e *ktrdr.LookEntry) (past int, known bool) {
+	if b.all[0].from.IsZero() {
+		b.all[0].from = e.Holdout
+	}
 	for _, h := range b.all {
+		known = known || h.from.Equal(e.Holdout)
 		if !h.from.After(e.Holdout) {
 			past = h.past
 		}
@@ -34,7 +50,7 @@ func (b *budgets) look(e *ktrdr.LookEntry) (past int) {
 		b.last = last
 	}
 	b.change(last, 1)
-	return past
+	return past, known || e.Holdout.IsZero()
 }
 
 // change adds to what is past in the holdouts that begin when a look has ended, or later.
@@ -47,14 +63,25 @@ func (b *budgets) change(ended time.Time, by int) {
 }
 
 // result notes what a look showed: a claim is followed over the bars of later holdouts.
-func (b *budgets) result(e *ktrdr.ResultEntry) {
+func (b *budgets) result(l *ledger, e *ktrdr.ResultEntry) {
 	if e.Claim {
 		b.change(b.ended[e.Key], -1)
+		b.claim(l, e)
+	}
+}
+
+// claim notes a claim. Of a look that was made before the chain began nothing is known.
+func (b *budgets) claim(l *ledger, e *ktrdr.ResultEntry) {
+	if id, known := l.operations[e.Key]; known {
+		b.claims[id] = true
 	}
 }
 
 // merge leaves one holdout, which pays for all looks of both markets.
-func (b *budgets) merge() { b.all = []budget{{}} }
+func (b *budgets) merge(l *ledger, m *ktrdr.MergeEntry) {
+	b.all = []budget{{}}
+	b.merged(l, m)
+}
 
 // renew adds a new holdout, and requires that it keeps the rules.
 func (v *verification) renew(b *budgets, e *ktrdr.ChainEntry, looks int) {
@@ -73,7 +100,76 @@ func (v *verification) renew(b *budgets, e *ktrdr.ChainEntry, looks int) {
 		wrong("it says that looks have used bars until %s, and one has used bars until %s", h.LookedUntil.Format(time.RFC3339),
 			b.last.Format(time.RFC3339))
 	case h.Looks != looks:
-		wrong("it comes after %d looks, and the ledger has %d before it", h.Looks, looks)
+		wrong("it comes after %s, and the ledger has %d before it", plural(h.Looks, "look", "looks"), looks)
+	}
+	if unlisted := v.listed(b, h, wrong); len(unlisted) > 0 {
+		v.unlisted = append(v.unlisted, followed{place{e.Market, e.Position}, h.From, unlisted})
 	}
 	b.all = append(b.all, budget{h.From, looks - len(h.Claims)})
+}
+
+// followed are claims that a new holdout does not count as followed over its bars. Each is
+// one look less that is paid for there.
+type followed struct {
+	at     place
+	from   time.Time
+	claims []ktrdr.OperationID
+}
+
+// listed requires that the claims that a new holdout counts are in the ledger before it. It
+// returns those that are in the ledger and that it does not count.
+func (v *verification) listed(b *budgets, h *ktrdr.HoldoutEntry, wrong func(string, ...any)) []ktrdr.OperationID {
+	left := maps.Clone(b.claims)
+	for _, id := range h.Claims {
+		if !left[id] && !b.earlier {
+			wrong("it counts the claim %.80s, and the ledger does not have it before, or it is counted twice", id)
+		}
+		delete(left, id)
+	}
+	if len(left) == 0 && !b.earlier {
+		v.pass("the holdout from %s counts each claim before it: %s", h.From.UTC().Format(time.RFC3339),
+			plural(len(h.Claims), "claim", "claims"))
+	}
+	return slices.Sorted(maps.Keys(left))
+}
+
+// merged takes over the claims of a market that was merged into this one, and of those that
+// were merged into that.
+func (b *budgets) merged(l *ledger, m *ktrdr.MergeEntry) {
+	if b.markets[m.Head.Market] {
+		return
+	}
+	b.markets[m.Head.Market] = true
+	b.earlier = b.earlier || m.Head.Links == 0 && m.Looks > 0
+	for i := range l.chains[m.Head.Market] {
+		switch e := &l.chains[m.Head.Market][i]; {
+		case e.Earlier != nil:
+			b.earlier = b.earlier || e.Earlier.Looks > 0
+		case e.Result != nil && e.Result.Claim:
+			b.claim(l, e.Result)
+		case e.Merge != nil:
+			b.merged(l, e.Merge)
+		}
+	}
+}
+
+// warnOfUnlisted says which claims a new holdout leaves out. covered is how many links of a
+// chain lie before a head that is known.
+func (v *verification) warnOfUnlisted(covered map[string]int) {
+	for _, f := range v.unlisted {
+		var names []string
+		for _, id := range f.claims[:min(len(f.claims), 3)] {
+			names = append(names, ktrdr.ToPrintable(string(id)))
+		}
+		if more := len(f.claims) - len(names); more > 0 {
+			names = append(names, plural(more, "other", "others"))
+		}
+		said := f.at.String() + " is a new holdout from " + f.from.UTC().Format(time.RFC3339) + ". It does not count " +
+			plural(len(f.claims), "claim", "claims") + " (" + strings.Join(names, ", ") + ") as followed over its bars: right if retired before. " +
+			"The ledger does not say when a claim was retired, so this was not checked."
+		if covered[f.at.market] < f.at.position {
+			said += " No head is known that was published after it, so the list of claims may have been edited. Give one with --head."
+		}
+		v.warn(said)
+	}
 }

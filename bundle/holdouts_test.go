@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,8 +72,10 @@ func TestVerify_ALookAtANewHoldoutPaysForTheLooksThere(t *testing.T) {
 		"too short": {func(all []ktrdr.ChainEntry, at int) {
 			all[at].Holdout.Until = all[at].Holdout.From.AddDate(0, 1, 0)
 		}, onlyLooks},
-		"looks that were not counted":  {func(all []ktrdr.ChainEntry, at int) { all[at].Holdout.Looks = 1 }, onlyLooks},
-		"without the new holdout":      {func(all []ktrdr.ChainEntry, at int) { all[at] = byHand(1) }, onlyLooks},
+		"looks that were not counted": {func(all []ktrdr.ChainEntry, at int) { all[at].Holdout.Looks = 1 }, onlyLooks},
+		"without the new holdout": {func(all []ktrdr.ChainEntry, at int) { all[at] = byHand(1) }, []bundle.Flaw{
+			bundle.WrongLooks, bundle.WrongHoldout,
+		}},
 		"a look that trades before it": {func(all []ktrdr.ChainEntry, at int) { later(all, at) }, []bundle.Flaw{bundle.WrongHoldout}},
 		"a look at the old holdout":    {func(all []ktrdr.ChainEntry, at int) { atTheOld(all) }, onlyLooks},
 		"one that replaces an old one": {func(all []ktrdr.ChainEntry, at int) { all[at-1] = all[at] }, onlyLooks},
@@ -86,6 +89,100 @@ func TestVerify_ALookAtANewHoldoutPaysForTheLooksThere(t *testing.T) {
 				t.Errorf("refused: %v %+v, want %v", got, v.Refused, c.want)
 			}
 		})
+	}
+}
+
+// Which claims a new holdout counts is checked against the ledger. When a claim was retired
+// is not in the ledger, so a claim that is left out is named.
+func TestVerify_TheClaimsOfANewHoldoutAreThoseOfTheLedger(t *testing.T) {
+	const (
+		listed  = "counts each claim before it: 1 claim"
+		leftOut = "It does not count 1 claim (op_a) as followed"
+		edited  = "may have been edited"
+	)
+	for name, c := range map[string]struct {
+		claims    []ktrdr.OperationID
+		published bool
+		before    int // looks that the look of the claim pays for
+		want      []bundle.Flaw
+		says      []string
+		not       []string
+	}{
+		"all of them":                 {[]ktrdr.OperationID{"op_a"}, false, 1, nil, []string{listed}, []string{leftOut, edited}},
+		"one is left out":             {nil, false, 0, nil, []string{leftOut, edited}, []string{listed}},
+		"and a head was published":    {nil, true, 0, nil, []string{leftOut}, []string{listed, edited}},
+		"one that is not there":       {[]ktrdr.OperationID{"op_a", "op_b"}, true, 2, onlyLooks, []string{"it counts the claim op_b"}, nil},
+		"one is counted twice":        {[]ktrdr.OperationID{"op_a", "op_a"}, true, 2, onlyLooks, []string{"it counts the claim op_a"}, nil},
+		"one is counted and not paid": {[]ktrdr.OperationID{"op_a"}, true, 0, onlyLooks, []string{"there were 1 at its holdout"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, all, at := renewed(t)
+			all[0].Look.Operation, all[1].Result.Claim = "op_a", true
+			all[at].Holdout.Claims = c.claims
+			for _, e := range all[at+1:] {
+				if e.Look != nil {
+					e.Look.Before = c.before
+				}
+			}
+			chain(t, b, all)
+			var o bundle.Options
+			if c.published {
+				o.Heads = published(b)
+			}
+			v := verify(t, written(t, b), o)
+			if got := slices.Compact(codes(v)); !slices.Equal(got, c.want) {
+				t.Errorf("refused: %v %+v, want %v", got, v.Refused, c.want)
+			}
+			said := fmt.Sprint(v.Passed, v.Refused, v.Warnings)
+			for _, text := range c.says {
+				if !strings.Contains(said, text) {
+					t.Errorf("it does not say %q: %s", text, said)
+				}
+			}
+			for _, text := range c.not {
+				if strings.Contains(said, text) {
+					t.Errorf("it says %q: %s", text, said)
+				}
+			}
+		})
+	}
+}
+
+// A claim of a market that was merged is a claim of the market that is left.
+func TestVerify_AMergedMarketBringsItsClaims(t *testing.T) {
+	b, all, at := renewed(t)
+	other := "mkt_000000000000"
+	spans := all[0].Look.Spans
+	b.Ledgers[other] = []ktrdr.ChainLink{}
+	var before ktrdr.Hash
+	for i, e := range []ktrdr.ChainEntry{
+		{Kind: ktrdr.ChainLook, Look: &ktrdr.LookEntry{Key: "m", Operation: "op_m", Kind: ktrdr.LookByHand, Number: 1, Spans: spans}},
+		{Kind: ktrdr.ChainResult, Result: &ktrdr.ResultEntry{Key: "m", Claim: true}},
+	} {
+		e.Market, e.Position = other, i+1
+		text, err := ktrdr.EncodeEntry(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before = ktrdr.LinkHash(before, text)
+		b.Ledgers[other] = append(b.Ledgers[other], ktrdr.ChainLink{Market: other, Position: i + 1, Hash: before, Entry: string(text)})
+	}
+	all = slices.Insert(all, at, ktrdr.ChainEntry{Kind: ktrdr.ChainMerge, Merge: &ktrdr.MergeEntry{
+		Head: ktrdr.ChainHead{Market: other, Links: 2, Hash: before}, Looks: 1,
+	}})
+	all[at+1].Holdout.Looks = 3
+	for _, e := range all[at+2:] {
+		if e.Look != nil {
+			e.Look.Number = 4
+		}
+	}
+	ledgers := b.Ledgers[other]
+	delete(b.Ledgers, other) // chain makes that of the first market again
+	chain(t, b, all)
+	b.Ledgers[other] = ledgers
+	v := verify(t, written(t, b), bundle.Options{})
+	if said := fmt.Sprint(v.Warnings); len(v.Refused) > 0 || !strings.Contains(said, "It does not count 1 claim (op_m) as followed") {
+		t.Errorf("refused %+v, warned %s: want a warning that names op_m", v.Refused, said)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -17,6 +18,8 @@ type ledger struct {
 	looks   []*ktrdr.LookEntry
 	results []*ktrdr.ResultEntry
 	at      map[any]place // of an entry above
+
+	operations map[string]ktrdr.OperationID // that made looks, by the keys of the looks
 }
 
 type place struct {
@@ -28,7 +31,7 @@ func (p place) String() string { return fmt.Sprintf("link %d of %s", p.position,
 
 // readLedgers follows every chain link by link, and says what does not fit.
 func (v *verification) readLedgers(b *Bundle) *ledger {
-	l := &ledger{chains: map[string][]ktrdr.ChainEntry{}, links: b.Ledgers, at: map[any]place{}}
+	l := &ledger{chains: map[string][]ktrdr.ChainEntry{}, links: b.Ledgers, at: map[any]place{}, operations: map[string]ktrdr.OperationID{}}
 	n := 0
 	for _, market := range slices.Sorted(maps.Keys(b.Ledgers)) {
 		var before ktrdr.Hash
@@ -81,6 +84,7 @@ func (l *ledger) take(e ktrdr.ChainEntry) bool {
 	case ktrdr.ChainLook:
 		if ok = ok && e.Look != nil; ok {
 			l.looks, l.at[e.Look] = append(l.looks, e.Look), here
+			l.operations[e.Look.Key] = e.Look.Operation
 		}
 	case ktrdr.ChainResult:
 		if ok = ok && e.Result != nil; ok {
@@ -128,22 +132,29 @@ func (v *verification) countLooks(l *ledger, market string) {
 		switch {
 		case e.Earlier != nil:
 			looks += e.Earlier.Looks
+			b.earlier = looks > 0
 		case e.Merge != nil:
 			v.merged(l, e)
 			looks += e.Merge.Looks
-			b.merge()
+			b.merge(l, e.Merge)
 		case e.Holdout != nil:
 			v.renew(b, e, looks)
 		case e.Result != nil:
-			b.result(e.Result)
+			b.result(l, e.Result)
 		case e.Look != nil:
 			looks++
 			if e.Look.Number != looks {
 				v.refuse(WrongLooks, "link %d of %s is look %d, and look %d comes next: a look was dropped", e.Position, market, e.Look.Number, looks)
 				looks = e.Look.Number
 			}
-			if must := looks - 1 - b.look(e.Look); e.Look.Before < must {
-				v.refuse(WrongLooks, "look %d at %s pays for %d looks before it; there were %d at its holdout", looks, market, e.Look.Before, must)
+			past, known := b.look(e.Look)
+			if must := looks - 1 - past; e.Look.Before < must {
+				v.refuse(WrongLooks, "look %d at %s pays for %s before it; there were %d at its holdout", looks, market,
+					plural(e.Look.Before, "look", "looks"), must)
+			}
+			if !known {
+				v.refuse(WrongHoldout, "look %d at %s is at a holdout from %s, and the ledger does not say that one begins there: "+
+					"the holdout was swapped, or its link was dropped", looks, market, e.Look.Holdout.UTC().Format(time.RFC3339))
 			}
 		}
 	}

@@ -62,8 +62,9 @@ type Options struct {
 
 type verification struct {
 	Verification
-	run  string // of the research
-	size int    // of the run's generations
+	run      string     // of the research
+	size     int        // of the run's generations
+	unlisted []followed // claims that new holdouts leave out
 }
 
 func (v *verification) pass(format string, args ...any) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestCalibration_KilledGivesTheSameNumbers(t *testing.T) {
 		request.Worlds, request.Researches, request.Power, kills = 20, 8, true, 10
 	}
 	result := func(l *labtest.Lab, id ktrdr.OperationID) (c research.Calibration) {
-		if err := json.Unmarshal(l.Ends(id, ktrdr.Completed).Result, &c); err != nil {
+		if err := json.Unmarshal(copiesEnd(l, id).Result, &c); err != nil {
 			t.Fatal(err)
 		}
 		return c
@@ -54,6 +55,38 @@ func TestCalibration_KilledGivesTheSameNumbers(t *testing.T) {
 	t.Log(got.Summary)
 	if out, code := rough.Command("memory", "trials"); code != 0 || strings.Contains(out, "EURUSD") {
 		t.Errorf("copies are in the ledger: %s", out)
+	}
+}
+
+// TestCalibration_KilledAtEveryStepGivesTheSameNumbers kills the backend with SIGKILL at every durable step of
+// the part that searches copies.
+func TestCalibration_KilledAtEveryStepGivesTheSameNumbers(t *testing.T) {
+	t.Parallel()
+	request := research.CalibrationRequest{Symbol: "EURUSD", Timeframe: "1h", Worlds: 2, Researches: 1, Seed: new(uint64(11))}
+	hash := func(l *labtest.Lab, id ktrdr.OperationID) ktrdr.Hash {
+		var c research.Calibration
+		if err := json.Unmarshal(copiesEnd(l, id).Result, &c); err != nil {
+			t.Fatal(err)
+		}
+		return c.Hash
+	}
+	calm := labtest.New(t, labtest.SQLite, labtest.Calm)
+	calm.MarketWith("EURUSD", 4000, 7, 0)
+	undisturbed := calm.ServeWith(2)
+	want := hash(calm, calm.Calibrate(request))
+	undisturbed.End(syscall.SIGTERM)
+	for _, point := range points("worker.") {
+		t.Run(string(point), func(t *testing.T) {
+			t.Parallel()
+			lab := labtest.New(t, labtest.SQLite, labtest.Calm)
+			lab.MarketWith("EURUSD", 4000, 7, 0)
+			id := lab.Accepted(func() ktrdr.OperationID { return lab.Calibrate(request) })
+			lab.Killed(2, string(point))
+			lab.ServeWith(2)
+			if got := hash(lab, id); got != want {
+				t.Errorf("the result hash is %s, undisturbed %s", got, want)
+			}
+		})
 	}
 }
 

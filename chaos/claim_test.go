@@ -67,10 +67,7 @@ func TestClaimStep_KilledAtEveryStepGivesTheSameNumbers(t *testing.T) {
 			onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 				all := claimIn(lab)
 				lab.Import(all)
-				backend := lab.ServeWith(2, "KTRDR_FAILPOINT="+string(point))
-				if code := backend.Exit(2 * time.Minute); code != -1 {
-					t.Fatalf("the backend ended with %d instead of being killed at %s\n%s", code, point, backend.Log())
-				}
+				lab.Killed(2, string(point))
 				lab.ServeWith(2)
 				if diff := cmp.Diff(want, followed(t, lab, all)); diff != "" {
 					t.Errorf("the claim differs from the undisturbed one (- undisturbed, + this):\n%s", diff)

@@ -105,13 +105,11 @@ func TestFetch_ResumesFromItsCheckpointInChildProcesses(t *testing.T) {
 	lab := labtest.New(t, labtest.SQLite, labtest.Calm)
 	source := &fetchtest.Server{}
 	_, env := source.Start(t)
-	env = append(env, "CHECKPOINT_INTERVAL_SECONDS=0.001", "KTRDR_FAILPOINT="+string(fault.FetchPiece)+"@3")
-	backend := lab.ServeWith(1, env...)
-	id := lab.Fetch(months)
-	if code := backend.Exit(time.Minute); code != -1 {
-		t.Fatalf("the backend ended with %d instead of being killed", code)
-	}
-	lab.ServeWith(1, env...)
+	lab.Set(append(env, "CHECKPOINT_INTERVAL_SECONDS=0.001")...)
+	third := string(fault.FetchPiece) + "@3"
+	id := lab.Accepted(func() ktrdr.OperationID { return lab.Fetch(months) })
+	lab.Killed(1, third)
+	lab.ServeWith(1, "KTRDR_FAILPOINT="+third)
 	fetchedOnce(t, lab, id)
 	if n := source.Total(); n > 8 {
 		t.Errorf("%d requests for six pieces and two lives that ended too soon, want at most 8", n)
@@ -217,10 +215,7 @@ func followsAfterAKill(t *testing.T, lab *labtest.Lab, step string) {
 		t.Fatal(out)
 	}
 	behind.Store(0)
-	backend = lab.ServeWith(1, "KTRDR_FAILPOINT="+step)
-	if code := backend.Exit(time.Minute); code != -1 {
-		t.Fatalf("the backend ended with %d instead of being killed", code)
-	}
+	lab.Killed(1, step)
 	lab.ServeWith(1)
 	last := hour.Add(-time.Hour).Unix()
 	var is jobs.SeriesInfo

@@ -54,11 +54,10 @@ func TestImport_RunAgainUndoesNothingAndTellsItsFirstResult(t *testing.T) {
 			return out
 		}
 		command("data", "import", filepath.Join(lab.Data(), "first.csv"), "--symbol", "EURUSD", "--timeframe", "1h")
-		backend := lab.ServeWith(1, "KTRDR_FAILPOINT="+string(fault.WorkerEnding))
-		id := lab.Load(jobs.DataLoadRequest{Path: "more.csv", Symbol: "EURUSD", Timeframe: "1h", Mode: "append"})
-		if code := backend.Exit(time.Minute); code != -1 {
-			t.Fatalf("the backend ended with %d instead of being killed", code)
-		}
+		id := lab.Accepted(func() ktrdr.OperationID {
+			return lab.Load(jobs.DataLoadRequest{Path: "more.csv", Symbol: "EURUSD", Timeframe: "1h", Mode: "append"})
+		})
+		lab.Killed(1, string(fault.WorkerEnding))
 		if list := command("data", "list", "--json"); !strings.Contains(list, `"bars": 30`) {
 			t.Fatalf("it was killed before its bars were stored:\n%s", list)
 		}
@@ -90,14 +89,13 @@ func TestImport_KilledLeavesNoTemporaryFile(t *testing.T) {
 	lab := labtest.New(t, labtest.SQLite, labtest.Calm)
 	dropped(t, lab, "prices.csv", hourly(20, 1))
 	temp := t.TempDir()
-	env := []string{"TMPDIR=" + temp, "KTRDR_FAILPOINT=" + string(fault.ImportCopied)}
-	backend := lab.ServeWith(1, env...)
-	id := lab.Load(jobs.DataLoadRequest{Path: "prices.csv", Symbol: "EURUSD", Timeframe: "1h"})
-	if code := backend.Exit(time.Minute); code != -1 {
-		t.Fatalf("the backend ended with %d instead of being killed", code)
-	}
+	lab.Set("TMPDIR=" + temp)
+	id := lab.Accepted(func() ktrdr.OperationID {
+		return lab.Load(jobs.DataLoadRequest{Path: "prices.csv", Symbol: "EURUSD", Timeframe: "1h"})
+	})
+	lab.Killed(1, string(fault.ImportCopied))
 	nothingIn(t, temp)
-	lab.ServeWith(1, env...)
+	lab.ServeWith(1, "KTRDR_FAILPOINT="+string(fault.ImportCopied))
 	if op := lab.Ends(id, ktrdr.Failed); op.Losses != ktrdr.PoisonLosses {
 		t.Errorf("%d child processes were killed, want %d: %s", op.Losses, ktrdr.PoisonLosses, op.ErrorMessage)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,10 +84,31 @@ func (l *Lab) ServeWith(workers int, env ...string) *Process {
 	return p
 }
 
+// Accepted asks a backend that runs no work for an operation, and ends that backend. The
+// next backend runs the operation. One backend that does both, and is killed by the
+// operation, may be dead before it has answered.
+func (l *Lab) Accepted(ask func() ktrdr.OperationID) ktrdr.OperationID {
+	l.t.Helper()
+	backend := l.Serve()
+	id := ask()
+	backend.End(syscall.SIGTERM)
+	return id
+}
+
 // Start starts the backend and does not wait: it may die while starting.
 func (l *Lab) Start(env ...string) *Process {
 	l.t.Helper()
 	return l.start(env, "serve", "--addr", l.addr, "--workers", "0")
+}
+
+// Killed starts the backend with workers of its own and a failpoint, and waits until that
+// has killed it. It may be dead before it is healthy.
+func (l *Lab) Killed(workers int, point string, env ...string) {
+	l.t.Helper()
+	p := l.start(append(env, "KTRDR_FAILPOINT="+point), "serve", "--addr", l.addr, "--workers", fmt.Sprint(workers))
+	if code := p.Exit(3 * time.Minute); code != -1 {
+		l.t.Fatalf("the backend ended with %d instead of being killed at %s\n%s", code, point, p.Log())
+	}
 }
 
 // Client returns a client of the backend, for tests that are a worker

@@ -59,6 +59,9 @@ func InstrumentsOf(ctx context.Context, cfg Config, l *library.Library) (instrum
 		file, err := instrument.ReadFile(name)
 		return file, name, err
 	}
+	if l == nil { // there is no lab yet
+		return nil, "", nil
+	}
 	d, err := l.Instruments(ctx, instrument.FileName)
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
 		return nil, "", nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/bench"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -57,6 +59,60 @@ func BenchmarkImport(b *testing.B) {
 				b.Logf("%s: %s", c.name, got.said)
 			}
 		})
+	}
+}
+
+// BenchmarkImportCommand imports 20 million rows of plain CSV with `ktrdr data import`: reading,
+// judging, comparing with the markets of the lab, storing. At first they are a new market, then
+// the same prices under a second name. Beside it stands a plain scan of the same bytes.
+func BenchmarkImportCommand(b *testing.B) {
+	if b.N > 1 {
+		b.Skip("one run tells all")
+	}
+	in := install(b)
+	defer in.stop()
+	in.env = append(in.env, "GOMAXPROCS=1")
+	name := filepath.Join(in.dir, "file.csv")
+	size := writeText(b, name, manyRows, walk())
+	_, least := countLines(b, name)
+	for _, c := range []struct{ what, symbol string }{{"a new market", "FIRST"}, {"a second name", "SECOND"}} {
+		p := in.begin("data", "import", name, "--symbol", c.symbol, "--timeframe", "1m")
+		if code := p.Exit(20 * time.Minute); code != 0 {
+			b.Fatalf("%s: exit %d\n%s", c.what, code, p.Log())
+		}
+		state := p.State()
+		usage, ok := state.SysUsage().(*syscall.Rusage)
+		if !ok {
+			b.Fatal("the system does not tell how much memory a process had")
+		}
+		peak, cpu := float64(usage.Maxrss<<10)/1e6, (state.UserTime() + state.SystemTime()).Seconds()
+		rate := manyRows / cpu / 1e6
+		fmt.Printf("import as %-14s %d rows, %.0f MB%8.0f MB at most%s\n", c.what, manyRows, float64(size)/1e6, peak,
+			bench.Aim(peak <= 300, "<= 300 MB"))
+		aim := "" // a second name is compared with all that the first has
+		if c.symbol == "FIRST" {
+			aim = bench.Aim(rate >= 2, ">= 2 million")
+		}
+		fmt.Printf("    %.2f million rows a processor-second%s; %.1f x the processor time of a plain scan\n", rate, aim, cpu/least.Seconds())
+	}
+}
+
+// walk writes minutes of a market that moves at random, with its weekends.
+func walk() func(int) string {
+	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // prices need no secrecy
+	at, points := int64(1_000_000_020), 120_000
+	return func(int) string {
+		open, high, low := points, points, points
+		for range 3 {
+			points = min(max(points+dice.IntN(15)-7, 105_000), 180_000)
+			high, low = max(high, points), min(low, points)
+		}
+		line := fmt.Sprintf("%d,%.5f,%.5f,%.5f,%.5f,%d\n", at, float64(open)/1e5, float64(high)/1e5, float64(low)/1e5, float64(points)/1e5,
+			1+dice.IntN(900))
+		if at += 60; (at/86400+4)%7 == 5 && at%86400 >= 22*3600 { // Friday, 22:00
+			at += 48 * 3600
+		}
+		return line
 	}
 }
 

@@ -268,6 +268,15 @@ func (d *Service) DataFetch(ctx context.Context, r jobs.DataFetchRequest) (jobs.
 }
 
 func (d *Service) fetchSpec(ctx context.Context, r jobs.DataFetchRequest) (jobs.FetchSpec, error) {
+	spec, err := d.fetchDraft(ctx, r)
+	if err == nil {
+		_, err = d.cfg.Fetcher.Pieces(requestOf(spec))
+	}
+	return spec, err
+}
+
+// fetchDraft is a fetch that its source may refuse.
+func (d *Service) fetchDraft(ctx context.Context, r jobs.DataFetchRequest) (jobs.FetchSpec, error) {
 	spec := jobs.FetchSpec{
 		Source: r.Source, Ticker: r.Symbol, Symbol: r.As, Divide: r.Divide, Mode: jobs.ImportMode(r.Mode),
 		SameMarketAs: r.SameMarketAs, NewMarket: r.NewMarket,
@@ -289,11 +298,7 @@ func (d *Service) fetchSpec(ctx context.Context, r jobs.DataFetchRequest) (jobs.
 	if err := spec.Validate(); err != nil {
 		return spec, wrong("%w", err)
 	}
-	if err := d.fetchSpan(ctx, &spec, r); err != nil {
-		return spec, err
-	}
-	_, err = d.cfg.Fetcher.Pieces(requestOf(spec))
-	return spec, err
+	return spec, d.fetchSpan(ctx, &spec, r)
 }
 
 const (

@@ -86,11 +86,11 @@ func (f *Follower) fetch(ctx context.Context, s jobs.Follow, turn int64) (starte
 			return nil, true, nil
 		}
 	}
-	spec, err := f.desk.fetchSpec(ctx, s.Request())
+	spec, err := f.desk.fetchDraft(ctx, s.Request())
 	if err != nil {
 		return nil, !again(err), err
 	}
-	spec.Turn = turn
+	spec.Turn = turn // what its source refuses fails as an operation, so that the list of what is followed shows it
 	op, err := f.submit(ctx, ktrdr.DataFetch, spec, spec.Symbol, fmt.Sprintf("follow %s %d", s.Name(), turn))
 	if err != nil {
 		return nil, !again(err), err

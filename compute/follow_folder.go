@@ -250,11 +250,8 @@ func (f *Follower) load(ctx context.Context, s jobs.Follow, turn int64, w *folde
 ) (ktrdr.Operation, error) {
 	var none ktrdr.Operation
 	file, name := w.files[was.Name()], was.Name()
-	switch {
-	case file.symbol == "":
-		return none, noSymbol(name)
-	case was.Size() > mostFileBytes:
-		return none, wrong("it has %d MiB; at most %d are read: split it", was.Size()>>20, mostFileBytes>>20)
+	if err := file.refused(name, was.Size()); err != nil {
+		return none, err
 	}
 	r, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -296,6 +293,18 @@ func (f *Follower) load(ctx context.Context, s jobs.Follow, turn int64, w *folde
 	return op, err
 }
 
-func noSymbol(name string) error {
-	return wrong("neither its name nor its rows tell the symbol: rename it, such as EURUSD_1h%s", text.Cut(filepath.Ext(name), 20))
+// refused says why no import of a file can be started; nil if one can.
+func (file *watchedFile) refused(name string, size int64) error {
+	switch {
+	case file.symbol == "":
+		return wrong("neither its name nor its rows tell the symbol: rename it, such as EURUSD_1h%s", text.Cut(filepath.Ext(name), 20))
+	case size > mostFileBytes:
+		return wrong("it has %d MiB; at most %d are read: split it", size>>20, mostFileBytes>>20)
+	case len(name) > mostName || !ktrdr.PlainText(name):
+		return wrong("its name has control characters or more than %d bytes: rename it", mostName)
+	}
+	if err := market.CheckSymbol(file.symbol); err != nil {
+		return wrong("%w: rename it, such as EURUSD_1h%s", err, text.Cut(filepath.Ext(name), 20))
+	}
+	return nil
 }

@@ -148,8 +148,9 @@ func (f *followed) lookInto(ctx context.Context, data string) {
 			continue
 		}
 		file := &watchedFile{}
-		if file.identify(ctx, dir, info.Name(), f.Follow); file.symbol == "" {
-			f.Failures = append(f.Failures, jobs.FollowFailure{What: info.Name(), Error: noSymbol(info.Name()).Error()})
+		file.identify(ctx, dir, info.Name(), f.Follow)
+		if err := file.refused(info.Name(), info.Size()); err != nil {
+			f.Failures = append(f.Failures, jobs.FollowFailure{What: info.Name(), Error: err.Error()})
 		}
 	}
 	f.Failures = slices.DeleteFunc(f.Failures, func(x jobs.FollowFailure) bool { return !there[x.What] }) // taken away: mended

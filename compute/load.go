@@ -3,7 +3,6 @@ package compute
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -112,40 +111,21 @@ func (r loadRunner) dryRun(ctx context.Context, spec jobs.LoadSpec, bars *market
 			Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
 		},
 	}
-	var err error
-	if out.Entry.Findings, err = library.WouldFind(bars, about, r.holdout); err != nil {
+	would, err := r.library.WouldImport(ctx, library.Import{
+		Bars: bars, Mode: spec.Mode, Instrument: about, Markets: r.markets, Holdout: r.holdout,
+		Choice: library.Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket},
+	})
+	if err != nil {
 		return nil, err
 	}
+	out.Entry.Findings, out.Entry.Accepted = would.Findings, would.Accepted
+	out.Replaced, out.Merged, out.Refused, out.Question = would.Was, would.Merged, would.Refused, would.Question
 	out.Summary = told(out.Entry, report) + doubts(out.Entry) + "; nothing was stored"
-	was, err := r.library.Info(ctx, bars.Symbol, bars.Timeframe)
-	switch {
-	case err == nil:
-		out.Replaced = &was
-		p, err := r.markets.Describe(ctx, was)
-		if err != nil {
-			return nil, err
-		}
-		out.Entry.Findings = quality.Seal(out.Entry.Findings, p.Market.HoldoutFrom)
-		if err := spec.Mode.Exists(was); err != nil && was.Hash != out.Hash {
-			out.Refused = err.Error()
-		}
-		if spec.Mode == jobs.ImportAppend && was.Hash != out.Hash {
-			im := library.Import{Bars: bars, Markets: r.markets, Holdout: r.holdout, Instrument: about}
-			if out.Merged, err = r.library.WouldMerge(ctx, was, im); err != nil {
-				return nil, err
-			}
-			out.Summary += fmt.Sprintf("; %s, %s", added(out.Merged), changed(out.Merged))
-		}
-	case !errors.Is(err, market.ErrNoData):
-		return nil, err
+	if out.Merged != nil {
+		out.Summary += fmt.Sprintf("; %s, %s", added(out.Merged), changed(out.Merged))
 	}
 	if wrong := report.Wrong(); !spec.Normalise && wrong > 0 {
 		out.Refused = (&market.InvalidError{Report: report}).Error()
-	}
-	if spec.SameMarketAs == "" && !spec.NewMarket {
-		if out.Question, err = r.markets.Question(ctx, bars); err != nil {
-			return nil, err
-		}
 	}
 	return json.Marshal(out)
 }

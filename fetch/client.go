@@ -18,6 +18,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/backoff"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // What a client keeps to.
@@ -123,7 +124,8 @@ func (c *Client) get(ctx context.Context, a ask) ([]byte, error) {
 		case !more:
 			return nil, fmt.Errorf("%s: %w", a.what, err)
 		case retry.wait > maxWait:
-			return nil, ktrdr.Errorf(ktrdr.CodeUnavailable, "%s: %w: the source asks to wait %v: try again then", a.what, err, retry.wait)
+			return nil, ktrdr.Errorf(ktrdr.CodeUnavailable, "%s: %w: the source asks to wait %s: try again then", a.what, err,
+				text.Duration(retry.wait))
 		case try+1 == maxTries:
 			return nil, ktrdr.Errorf(ktrdr.CodeUnavailable, "%s: %w (%d tries): try again later", a.what, err, maxTries)
 		}

@@ -250,7 +250,7 @@ func TestSources_TakeTheDefectsOfRealServers(t *testing.T) {
 			wait: 5*time.Minute - time.Second, bars: 719,
 		},
 		"429 for a day": {
-			r: ask1h("kraken", "XBTUSD"), before: status(429, "Retry-After", "86400"), err: "asks to wait 24h0m0s", code: ktrdr.CodeUnavailable,
+			r: ask1h("kraken", "XBTUSD"), before: status(429, "Retry-After", "86400"), err: "asks to wait 24h", code: ktrdr.CodeUnavailable,
 		},
 		"500 again and again": {
 			r: ask1h("kraken", "XBTUSD"), before: func(w http.ResponseWriter, _ *http.Request,

@@ -76,21 +76,29 @@ func catchUp(old, add *market.Bars, events []instrument.Event) (*market.Bars, er
 	return market.Adjust(old, list), err
 }
 
-// knownOf is what the file of instruments says of a symbol, for a judgement.
-func knownOf(x instrument.Instrument, holdout time.Time) quality.Options {
-	opt := quality.Options{Sealed: holdout}
-	switch x.Class {
-	case instrument.Stock:
-		opt.Class = quality.Stock
-	case instrument.Crypto:
-		opt.Class = quality.Crypto
-	case instrument.MajorFX, instrument.MinorFX:
-		opt.Class = quality.Currency
+// knownOf is what the file of instruments says of a symbol, for a judgement, and what its
+// name says where the file has no class.
+func knownOf(x instrument.Instrument, symbol string, holdout time.Time) quality.Options {
+	opt := quality.Options{Sealed: holdout, Class: judgedAs(x.Class)}
+	if named, known := instrument.ClassOf(symbol); known {
+		opt.Named = judgedAs(named)
 	}
 	if x.Session != nil {
 		opt.Trades = x.Session.Trades
 	}
 	return opt
+}
+
+func judgedAs(c instrument.Class) quality.AssetClass {
+	switch c {
+	case instrument.Stock:
+		return quality.Stock
+	case instrument.Crypto:
+		return quality.Crypto
+	case instrument.MajorFX, instrument.MinorFX:
+		return quality.Currency
+	}
+	return quality.AnyClass
 }
 
 // withAdjustment is a record that also says how bars were adjusted.

@@ -35,10 +35,7 @@ func traded() (flat, raw *market.Bars, about instrument.Instrument) {
 
 func importedBars(t *testing.T, l *lab, im Import) (Imported, *market.Bars) {
 	t.Helper()
-	done, err := l.library.Import(t.Context(), im)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := l.imports(im)
 	b, err := l.library.Open(t.Context(), done.Entry)
 	if err != nil {
 		t.Fatal(err)

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
 )
 
 // LeastEvery is how often a series is fetched, or a folder looked at, at most.
@@ -35,18 +38,38 @@ func (l *Library) Follow(ctx context.Context, f jobs.Follow) error {
 	if len(all) >= MostFollows && !slices.ContainsFunc(all, replaces) {
 		return wrong("%d series and folders are kept current already, which is the most: end one with `ktrdr data unfollow`", len(all))
 	}
-	text, err := json.Marshal(f)
+	content, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
 	return l.store.SaveDocument(ctx, ktrdr.Document{
-		Kind: ktrdr.FollowDocument, Name: f.Name(), Content: string(text), Origin: ktrdr.DocumentFromUser,
+		Kind: ktrdr.FollowDocument, Name: f.Name(), Content: string(content), Origin: ktrdr.DocumentFromUser,
 	}, true)
 }
 
 // Unfollow ends Follow; CodeNotFound. The series stays.
 func (l *Library) Unfollow(ctx context.Context, f jobs.Follow) error {
 	return l.store.DeleteDocument(ctx, ktrdr.FollowDocument, f.Name())
+}
+
+// Unfollowed refuses what is to be done with a series if a source keeps it current:
+// CodeConflict. No timeframe means all of the symbol.
+func (l *Library) Unfollowed(ctx context.Context, symbol string, tf market.Timeframe, do string) error {
+	all, err := l.Follows(ctx)
+	if err != nil {
+		return err
+	}
+	var names, ends []string
+	for _, f := range all {
+		if f.Folder == "" && strings.EqualFold(f.As, symbol) && (tf == "" || f.Timeframe == string(tf)) {
+			names, ends = append(names, f.Name()), append(ends, "`ktrdr data unfollow "+f.Name()+"`")
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return ktrdr.Errorf(ktrdr.CodeConflict, "%s is kept current, and would come back: end that with %s, then %s it",
+		text.List(names, "and"), text.List(ends, "and"), do)
 }
 
 // Follows lists the series that are kept current.

@@ -83,10 +83,11 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 	if err := market.CheckSymbol(im.Bars.Symbol); err != nil {
 		return out, false, wrong("%w", err)
 	}
-	b, said, err := adjusted(im.Bars, im.Instrument.Events)
+	bars, said, err := adjusted(im.Bars, im.Instrument.Events)
 	if err != nil {
 		return out, false, err
 	}
+	b := candidateOf(bars)
 	im.Record = withAdjustment(im.Record, said)
 	was, err := l.Info(ctx, b.Symbol, b.Timeframe)
 	there := err == nil
@@ -102,12 +103,12 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 		}
 		if im.Mode == jobs.ImportAppend {
 			var more added
-			if more, err = l.appended(ctx, was, im, b); err != nil {
+			if more, err = l.appended(ctx, was, im, bars); err != nil {
 				return out, false, err
 			}
-			b, choice, out.Merged, holdout, compared = more.bars, more.choice, more.merged, more.holdout, more.compared
+			b, choice, out.Merged, holdout, compared = candidateOf(more.bars), more.choice, more.merged, more.holdout, more.compared
 			im.Record = joinedRecord(was.Record, im.Record)
-		} else if compared, err = l.replaced(ctx, was, im, b); err != nil {
+		} else if compared, err = l.replaced(ctx, was, im, bars); err != nil {
 			return out, false, err
 		}
 		out.Replaced = &was
@@ -124,7 +125,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 		if err != nil {
 			return err
 		}
-		findings := judge(b, knownOf(im.Instrument, from), quality.Seal(compared, from))
+		findings := judge(b.Bars, knownOf(im.Instrument, b.Symbol, from), quality.Seal(compared, from))
 		if im.Origin == ktrdr.BarsSynthetic {
 			findings = tempered(findings)
 		}
@@ -165,7 +166,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 // sealedFrom is where findings of b are told no more: where the holdout begins of the
 // markets that the series goes to, or may go to while the user must decide. added is
 // that of the series to which the bars are added.
-func (im Import) sealedFrom(ctx context.Context, b *market.Bars, s *ktrdr.NewSeries, question string, added time.Time) (time.Time, error) {
+func (im Import) sealedFrom(ctx context.Context, b *candidate, s *ktrdr.NewSeries, question string, added time.Time) (time.Time, error) {
 	var m ktrdr.Market
 	var err error
 	if im.Markets != nil {
@@ -178,7 +179,7 @@ func (im Import) sealedFrom(ctx context.Context, b *market.Bars, s *ktrdr.NewSer
 	case !from.IsZero() && (added.IsZero() || from.Before(added)):
 		return from, nil
 	case added.IsZero() && b.Len() > 0:
-		return HoldoutStart(b, m, cmp.Or(im.Holdout, UsualHoldout)), nil
+		return HoldoutStart(b.Bars, m, cmp.Or(im.Holdout, UsualHoldout)), nil
 	}
 	return added, nil
 }
@@ -201,16 +202,6 @@ func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, que
 	*out = done
 	out.Result = result
 	return err
-}
-
-// WouldMerge tells how an import would add its bars to a series. It stores nothing.
-func (l *Library) WouldMerge(ctx context.Context, was jobs.SeriesInfo, im Import) (*market.Merged, error) {
-	b, _, err := adjusted(im.Bars, im.Instrument.Events)
-	if err != nil {
-		return nil, err
-	}
-	more, err := l.appended(ctx, was, im, b)
-	return more.merged, err
 }
 
 // added is a series with the bars that an import adds to it.
@@ -270,8 +261,8 @@ func (l *Library) replaced(ctx context.Context, was jobs.SeriesInfo, im Import, 
 	return tempered(quality.Compare(old, b, from)), nil
 }
 
-func (l *Library) newBars(ctx context.Context, b *market.Bars, origin ktrdr.BarsOrigin, source string) (ktrdr.NewBars, error) {
-	pinned, err := PinBars(ctx, l.blobs, b, "")
+func (l *Library) newBars(ctx context.Context, b *candidate, origin ktrdr.BarsOrigin, source string) (ktrdr.NewBars, error) {
+	pinned, err := pinHashed(ctx, l.blobs, b.Bars, b.Hash(), "")
 	if err != nil {
 		return ktrdr.NewBars{}, err
 	}

@@ -129,17 +129,25 @@ func (l *Library) Problem(ctx context.Context, e jobs.SeriesInfo) (string, error
 }
 
 // Delete deletes a series and those that it replaced. What is pinned by an
-// operation stays readable for it, and the market keeps its trials and looks.
+// operation stays readable for it, and the market keeps its trials and looks. One that
+// is kept current is refused: it would come back.
 func (l *Library) Delete(ctx context.Context, symbol string, tf market.Timeframe) ([]jobs.SeriesInfo, error) {
+	if err := l.Unfollowed(ctx, symbol, tf, "delete"); err != nil {
+		return nil, err
+	}
 	rows, err := l.store.DeleteBars(ctx, symbol, string(tf))
 	return text.Map(rows, infoOf), err
 }
 
 // Rename gives all series of a symbol another one. They stay in their markets.
-// It tries again when another changed or added a series of the symbol meanwhile.
+// It tries again when another changed or added a series of the symbol meanwhile. A
+// symbol that is kept current is refused: it would come back under its old name.
 func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) (renamed []jobs.SeriesInfo, err error) {
 	if err := market.CheckSymbol(to); err != nil {
 		return nil, wrong("%w", err)
+	}
+	if err := l.Unfollowed(ctx, from, "", "rename"); err != nil {
+		return nil, err
 	}
 	all, err := l.List(ctx)
 	if err != nil {
@@ -191,7 +199,7 @@ func (l *Library) renameOnce(ctx context.Context, m *Markets, all []jobs.SeriesI
 			return nil, err
 		}
 		b.Symbol = to
-		n, err := l.newBars(ctx, b, ktrdr.BarsRenamed, from+" "+string(e.Timeframe))
+		n, err := l.newBars(ctx, candidateOf(b), ktrdr.BarsRenamed, from+" "+string(e.Timeframe))
 		if err != nil {
 			return nil, err
 		}

@@ -55,8 +55,7 @@ type asked struct {
 }
 
 const (
-	cacheBytes = 256 << 20
-	closeBytes = 16 // what one close takes: its time and its logarithm
+	cacheBytes = 32 << 20 // 15 million closes; a series that has more is read each time
 	cachePairs = 100_000
 )
 
@@ -129,7 +128,7 @@ func (m *Markets) RenewHoldouts(ctx context.Context, renew []ktrdr.NewHoldout) e
 // where those decide nothing. A choice may merge markets; it never separates
 // what the prices show to be one: that is CodeConflict.
 func (m *Markets) Place(ctx context.Context, b *market.Bars, c Choice) (Placement, error) {
-	return m.place(ctx, b, c, func(ctx context.Context, s *ktrdr.NewSeries, _ string) error {
+	return m.place(ctx, candidateOf(b), c, func(ctx context.Context, s *ktrdr.NewSeries, _ string) error {
 		if s == nil || s.Market != "" && len(s.Same) == 0 {
 			return nil // nothing is decided, or nothing changes
 		}
@@ -144,7 +143,7 @@ func (m *Markets) Place(ctx context.Context, b *market.Bars, c Choice) (Placemen
 type storeSeries func(ctx context.Context, s *ktrdr.NewSeries, question string) error
 
 // place is Place that leaves it to store to change anything.
-func (m *Markets) place(ctx context.Context, b *market.Bars, c Choice, store storeSeries) (Placement, error) {
+func (m *Markets) place(ctx context.Context, b *candidate, c Choice, store storeSeries) (Placement, error) {
 	if err := c.Validate(); err != nil {
 		return Placement{}, err
 	}
@@ -192,7 +191,7 @@ func (m *Markets) resolved(ctx context.Context, c Choice) (Choice, error) {
 	return Choice{SameAs: c.SameAs, New: c.New}, nil
 }
 
-func (m *Markets) again(ctx context.Context, b *market.Bars, known ktrdr.MarketSeries, c Choice, store storeSeries) (Placement, error) {
+func (m *Markets) again(ctx context.Context, b *candidate, known ktrdr.MarketSeries, c Choice, store storeSeries) (Placement, error) {
 	if c.New {
 		return Placement{}, ktrdr.Errorf(ktrdr.CodeConflict,
 			"%s belongs to market %s already (%s): leave --new-market (new_market) out, which only decides where the prices do not", nameOf(b),
@@ -235,7 +234,7 @@ func (m *Markets) placed(ctx context.Context, s ktrdr.MarketSeries) (Placement, 
 // errOvertaken says that a series was added while another was compared.
 var errOvertaken = errors.New("other series are added all the time: try again")
 
-func (m *Markets) assign(ctx context.Context, b *market.Bars, c Choice, store storeSeries) (Placement, error) {
+func (m *Markets) assign(ctx context.Context, b *candidate, c Choice, store storeSeries) (Placement, error) {
 	all, err := m.ledger.Series(ctx)
 	if err != nil {
 		return Placement{}, err
@@ -281,7 +280,7 @@ func (m *Markets) assign(ctx context.Context, b *market.Bars, c Choice, store st
 	return m.stored(ctx, series)
 }
 
-func newSeries(b *market.Bars, reason string) ktrdr.NewSeries {
+func newSeries(b *candidate, reason string) ktrdr.NewSeries {
 	s := ktrdr.NewSeries{MarketSeries: ktrdr.MarketSeries{
 		Symbol: b.Symbol, Timeframe: string(b.Timeframe), Hash: b.Hash(), Bars: b.Len(), Reason: reason,
 	}}
@@ -292,7 +291,8 @@ func newSeries(b *market.Bars, reason string) ktrdr.NewSeries {
 }
 
 // Question is what the user must decide about a series; "" if its prices decide.
-func (m *Markets) Question(ctx context.Context, b *market.Bars) (string, error) {
+func (m *Markets) Question(ctx context.Context, bars *market.Bars) (string, error) {
+	b := candidateOf(bars)
 	all, err := m.ledger.Series(ctx)
 	if err != nil {
 		return "", err
@@ -308,7 +308,7 @@ func (m *Markets) Question(ctx context.Context, b *market.Bars) (string, error) 
 }
 
 // question is what was asked about a series, and how many other series there were.
-func (m *Markets) question(b *market.Bars, seen int) string {
+func (m *Markets) question(b *candidate, seen int) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if q := m.asked[b.Hash()]; q.seen == seen {
@@ -318,7 +318,7 @@ func (m *Markets) question(b *market.Bars, seen int) string {
 }
 
 // ask words the question about a series and remembers it.
-func (m *Markets) ask(b *market.Bars, seen int, d market.Assignment) string {
+func (m *Markets) ask(b *candidate, seen int, d market.Assignment) string {
 	like, _, _ := strings.Cut(d.Ask[0].Series, " ")
 	command := fmt.Sprintf("ktrdr data market %s %s", b.Symbol, b.Timeframe)
 	q := fmt.Sprintf("%s is %v: say which with `%s --same-market-as %s` or `%s --new-market`", nameOf(b), d, command, like, command)

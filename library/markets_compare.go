@@ -14,9 +14,9 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-func nameOf(b *market.Bars) string { return b.Symbol + " " + string(b.Timeframe) }
+func nameOf(b *candidate) string { return b.Symbol + " " + string(b.Timeframe) }
 
-func (m *Markets) compare(ctx context.Context, b *market.Bars, all []ktrdr.MarketSeries) (market.Assignment, error) {
+func (m *Markets) compare(ctx context.Context, b *candidate, all []ktrdr.MarketSeries) (market.Assignment, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(s ktrdr.MarketSeries) bool { return s.Prices.Size == 0 || !meets(s, b) })
 	all, err := m.representatives(ctx, all)
 	if err != nil {
@@ -29,7 +29,7 @@ func (m *Markets) compare(ctx context.Context, b *market.Bars, all []ktrdr.Marke
 			Prices: func() (*market.Prices, error) { return m.keptPrices(ctx, s) },
 		})
 	}
-	return market.Decide(market.NewPrices(b), known)
+	return market.Decide(b.Prices(), known)
 }
 
 func (m *Markets) keptPrices(ctx context.Context, s ktrdr.MarketSeries) (*market.Prices, error) {
@@ -43,7 +43,7 @@ func (m *Markets) keptPrices(ctx context.Context, s ktrdr.MarketSeries) (*market
 	if err == nil {
 		var p *market.Prices
 		if p, err = market.DecodePrices(text); err == nil {
-			m.prices.Put(s.Prices.SHA256, p, p.Len()*closeBytes)
+			m.prices.Put(s.Prices.SHA256, p, p.Size())
 			return p, nil
 		}
 	}
@@ -56,8 +56,8 @@ func (m *Markets) keptPrices(ctx context.Context, s ktrdr.MarketSeries) (*market
 		s.Symbol, s.Timeframe, err)
 }
 
-func (m *Markets) keep(ctx context.Context, b *market.Bars) (ktrdr.Artifact, error) {
-	text := market.EncodePrices(market.NewPrices(b))
+func (m *Markets) keep(ctx context.Context, b *candidate) (ktrdr.Artifact, error) {
+	text := market.EncodePrices(b.Prices())
 	a := ktrdr.Artifact{Name: fmt.Sprintf("%s_%s.prices", b.Symbol, b.Timeframe), SHA256: sha256.Sum256(text), Size: int64(len(text))}
 	_, err := m.blobs.Stat(ctx, a.SHA256)
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
@@ -90,7 +90,7 @@ func (m *Markets) named(ctx context.Context, name string, all []ktrdr.MarketSeri
 }
 
 // meets tells whether a series may share returns with b in some time zone.
-func meets(s ktrdr.MarketSeries, b *market.Bars) bool {
+func meets(s ktrdr.MarketSeries, b *candidate) bool {
 	const margin = 15 * 24 * time.Hour // more than all time zones and the longest bar but a month
 	return b.Len() > 0 && !s.First.Add(-margin).After(time.Unix(b.Time[b.Len()-1], 0)) && !s.Last.Add(margin).Before(time.Unix(b.Time[0], 0))
 }

@@ -27,7 +27,7 @@ func (m *Markets) Describe(ctx context.Context, e jobs.SeriesInfo) (Placement, e
 
 // together is the markets that a new series goes to as one, with the earliest of their
 // holdouts. Where the user must decide, they are all that share its time.
-func (m *Markets) together(ctx context.Context, b *market.Bars, s *ktrdr.NewSeries, question string) (one ktrdr.Market, err error) {
+func (m *Markets) together(ctx context.Context, b *candidate, s *ktrdr.NewSeries, question string) (one ktrdr.Market, err error) {
 	var ids []string
 	if s != nil {
 		ids = append(slices.Clone(s.Same), s.Market)
@@ -124,11 +124,12 @@ func (m *Markets) renamed(ctx context.Context, b *market.Bars, to string) (*ktrd
 	if err != nil || old.Question != "" {
 		return nil, err
 	}
-	named := *b
-	named.Symbol = to
-	s := newSeries(&named, "renamed from "+b.Symbol)
+	copied := *b
+	copied.Symbol = to
+	named := candidateOf(&copied)
+	s := newSeries(named, "renamed from "+b.Symbol)
 	s.Same = []string{old.Market.ID}
-	s.Prices, err = m.keep(ctx, &named)
+	s.Prices, err = m.keep(ctx, named)
 	return &s, err
 }
 

@@ -449,7 +449,8 @@ func TestMarkets_KeptPricesAreReadOnce(t *testing.T) {
 	}
 
 	r = newRegistry(t)
-	r.prices = cache.New[ktrdr.Hash, *market.Prices](3000*closeBytes + 1) // one series
+	one := market.NewPrices(made("MORE", 3000, 10)).Size()
+	r.prices = cache.New[ktrdr.Hash, *market.Prices](one * 3 / 2)
 	for seed := range uint64(4) {
 		r.place(made(fmt.Sprintf("MORE%d", seed), 3000, 10+seed), Choice{})
 	}

@@ -1,10 +1,10 @@
 package library
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"hash"
 	"io"
 
 	"github.com/ktrdr/ktrdr"
@@ -23,14 +23,23 @@ type Blobs interface {
 // part of its name. The series is encoded twice, the first time only for its hash:
 // no file is left behind if the process dies.
 func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (jobs.Bars, error) {
-	sum := &summed{Hash: sha256.New()}
-	if err := market.Encode(sum, b); err != nil {
+	return pinHashed(ctx, blobs, b, b.Hash(), kind)
+}
+
+// pinHashed is PinBars where the hash of the bars is known.
+func pinHashed(ctx context.Context, blobs Blobs, b *market.Bars, hash [32]byte, kind string) (jobs.Bars, error) {
+	e, err := market.NewEncoding(b, hash)
+	if err != nil {
+		return jobs.Bars{}, err
+	}
+	sum := sha256.New()
+	if err := e.Write(sum); err != nil {
 		return jobs.Bars{}, err
 	}
 	pinned := jobs.Bars{
-		Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(),
+		Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: e.Hash(),
 		Artifact: ktrdr.Artifact{
-			Name: fmt.Sprintf("%s_%s%s%s", b.Symbol, b.Timeframe, kind, market.Suffix), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size,
+			Name: fmt.Sprintf("%s_%s%s%s", b.Symbol, b.Timeframe, kind, market.Suffix), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: e.Size(),
 		},
 	}
 	if there, err := isIntact(ctx, blobs, pinned.Artifact); there || err != nil {
@@ -40,9 +49,9 @@ func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (job
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_ = w.CloseWithError(market.Encode(w, b)) // the reader is told
+		_ = w.CloseWithError(e.Write(w)) // the reader is told
 	}()
-	_, err := blobs.Put(ctx, pinned.SHA256, r)
+	_, err = blobs.Put(ctx, pinned.SHA256, r)
 	_ = r.Close() // so that the writer ends, whatever was read
 	<-written
 	return pinned, err
@@ -68,26 +77,17 @@ func isIntact(ctx context.Context, blobs Blobs, a ktrdr.Artifact) (bool, error) 
 	return ktrdr.Hash(sum.Sum(nil)) == a.SHA256, nil
 }
 
-type summed struct {
-	hash.Hash
-	size int64
-}
-
-func (s *summed) Write(p []byte) (int, error) {
-	s.size += int64(len(p))
-	return s.Hash.Write(p)
-}
-
 // ReadVerified reads a blob to its end and compares its hash.
 func ReadVerified(r io.Reader, a ktrdr.Artifact) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, a.Size+1))
-	if err != nil {
+	const most = 256 << 20                                                            // that is believed without having been read
+	data := bytes.NewBuffer(make([]byte, 0, max(0, min(a.Size, most))+bytes.MinRead)) // one that grows is in memory twice
+	if _, err := data.ReadFrom(io.LimitReader(r, a.Size+1)); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
-	if sha256.Sum256(data) != a.SHA256 {
+	if sha256.Sum256(data.Bytes()) != a.SHA256 {
 		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s: its bytes do not match its hash: it is damaged", a.Name)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // ReadBlob reads a blob to its end and compares its hash.

@@ -35,7 +35,7 @@ func WouldFind(b *market.Bars, about instrument.Instrument, share float64) ([]qu
 	if err != nil || b.Len() == 0 {
 		return nil, err
 	}
-	return judge(b, knownOf(about, HoldoutStart(b, ktrdr.Market{}, cmp.Or(share, UsualHoldout))), nil), nil
+	return judge(b, knownOf(about, b.Symbol, HoldoutStart(b, ktrdr.Market{}, cmp.Or(share, UsualHoldout))), nil), nil
 }
 
 // storeFindings writes findings as the store keeps them.
@@ -57,7 +57,7 @@ func (l *Library) Judged(ctx context.Context, e jobs.SeriesInfo, b *market.Bars,
 	if from.IsZero() {
 		from = HoldoutStart(b, m, cmp.Or(share, UsualHoldout))
 	}
-	e.Findings = judge(b, quality.Options{Sealed: from}, nil)
+	e.Findings = judge(b, knownOf(instrument.Instrument{}, b.Symbol, from), nil)
 	stored, err := storeFindings(e.Findings)
 	if err != nil {
 		return e, err

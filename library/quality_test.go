@@ -64,14 +64,9 @@ func TestImport_JudgesTheBars(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			if c.first != nil {
-				if _, err := l.library.Import(t.Context(), Import{Bars: c.first, Origin: ktrdr.BarsFromFile}); err != nil {
-					t.Fatal(err)
-				}
+				l.imports(Import{Bars: c.first, Origin: ktrdr.BarsFromFile})
 			}
-			done, err := l.library.Import(t.Context(), Import{Bars: c.bars, Mode: c.mode, Origin: ktrdr.BarsFromFile})
-			if err != nil {
-				t.Fatal(err)
-			}
+			done := l.imports(Import{Bars: c.bars, Mode: c.mode, Origin: ktrdr.BarsFromFile})
 			got := rules(done.Entry.Findings)
 			if c.bars == other { // its prices jump at the joint, too
 				got = got[:min(1, len(got))]
@@ -85,6 +80,29 @@ func TestImport_JudgesTheBars(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Only shares split: what the name of a symbol says decides where instruments.yaml says nothing.
+func TestImport_KnowsSharesByTheirName(t *testing.T) {
+	for _, c := range []struct {
+		symbol string
+		tf     market.Timeframe
+		want   string
+	}{
+		{"AAPL", market.H1, "severe split-missed"}, // all day from Monday to Friday, as contracts on shares are
+		{"AAPL", market.D1, "severe split-missed"},
+		{"EURUSD", market.H1, "severe level-jump"},
+		{"EURUSD", market.D1, "severe level-jump"},
+		{"BTCUSDT", market.D1, "severe level-jump"},
+		{"SOMETHING-1", market.H1, "severe level-jump"}, // not known: the bars decide
+		{"SOMETHING-1", market.D1, "severe split-missed"},
+	} {
+		b := scaled(market.Synth(market.SynthConfig{Symbol: c.symbol, Timeframe: c.tf, Bars: 2000, Seed: 4}), 0.25, 900, 2000)
+		done := newLab(t).imports(Import{Bars: b, Origin: ktrdr.BarsFromFile})
+		if got := rules(done.Entry.Findings); got == nil || got[0] != c.want {
+			t.Errorf("%s %s: found %v, want %s first", c.symbol, c.tf, got, c.want)
+		}
 	}
 }
 
@@ -104,7 +122,7 @@ func TestImport_RefusesNoBarsThatAreMadeUp(t *testing.T) {
 func TestUsable_JudgesBarsThatWereNotJudged(t *testing.T) {
 	l := newLab(t)
 	b := scaled(market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 2000, Seed: 4}), 10, 900, 2000)
-	n, err := l.library.newBars(t.Context(), b, ktrdr.BarsFromFile, "old.csv")
+	n, err := l.library.newBars(t.Context(), candidateOf(b), ktrdr.BarsFromFile, "old.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,10 +171,7 @@ func TestImport_SealsTheHoldoutThatTheMarketHas(t *testing.T) {
 				t.Fatal(err)
 			}
 			im.Origin, im.Markets = ktrdr.BarsFromFile, markets
-			done, err := l.library.Import(t.Context(), im)
-			if err != nil {
-				t.Fatal(err)
-			}
+			done := l.imports(im)
 			if done.Market.ID != first.Market.ID || len(done.Entry.Findings) == 0 {
 				t.Fatalf("market %q, want %q: %s; findings %v", done.Market.ID, first.Market.ID, done.Question, done.Entry.Findings)
 			}

@@ -36,12 +36,7 @@ func TestImport_TellsNoFindingInTheHoldoutOfTheMarketThatItJoins(t *testing.T) {
 			}
 			named := *c.bars
 			named.Symbol = c.symbol
-			done, err = l.library.Import(t.Context(), Import{
-				Bars: &named, Mode: c.mode, Origin: ktrdr.BarsFromFile, Markets: markets, Choice: c.choice,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			done = l.imports(Import{Bars: &named, Mode: c.mode, Origin: ktrdr.BarsFromFile, Markets: markets, Choice: c.choice})
 			if name == "while the user has not said yet" && done.Question == "" {
 				t.Fatalf("nothing is asked: %+v", done.Placement)
 			}

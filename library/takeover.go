@@ -74,7 +74,7 @@ func (l *Library) takeOver(ctx context.Context, v market.Vintage) error {
 	if b.Symbol != v.Symbol || b.Timeframe != v.Timeframe {
 		return fmt.Errorf("%s holds %s %s; import the data again", v.Path, b.Symbol, b.Timeframe)
 	}
-	n, err := l.newBars(ctx, b, ktrdr.BarsFromOldStore, v.Path)
+	n, err := l.newBars(ctx, candidateOf(b), ktrdr.BarsFromOldStore, v.Path)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,16 +29,18 @@ type Checked struct {
 	Findings []quality.ContentFinding `json:"findings,omitempty"` // what is doubtful in the content
 	Accepted []ktrdr.AcceptedFinding  `json:"accepted,omitempty"` // of those, by name
 
-	series *jobs.SeriesInfo
-	what   string
-	fix    string
+	series   *jobs.SeriesInfo
+	question string // what the user must decide about its market
+	what     string
+	fix      string
 }
 
-// CheckFile reads a price file as an import would.
-func CheckFile(ctx context.Context, file string, opt market.ImportOptions) Checked {
+// Check reads a price file as an import would, and judges it with the bars that it would join.
+func (im *Importer) Check(ctx context.Context, file string) Checked {
 	r := Checked{Path: file, fix: "correct the file, or import it with --normalise"}
-	if named, ok := NamedSeries(filepath.Base(file)); ok && opt.Timeframe == "" {
-		opt.Timeframe = named.Timeframe
+	opt := im.Options
+	if to, err := Targets(ctx, []string{file}, Name{Timeframe: opt.Timeframe}, opt); err == nil && len(to) == 1 {
+		opt.Symbol, opt.Timeframe = to[0].Symbol, to[0].Timeframe
 	}
 	b, c, rep, err := market.ReadLarge(ctx, file, opt)
 	if err == nil {
@@ -50,13 +51,25 @@ func CheckFile(ctx context.Context, file string, opt market.ImportOptions) Check
 	switch {
 	case invalid:
 		r.Error = fmt.Sprintf("%s: %s in %s", file, text.Counted(rep.Wrong(), "finding"), text.Counted(rep.Rows, "row"))
+		return r
 	case err != nil:
 		r.Error, r.fix = PriceFile(file).Trouble(err).Error(), ""
-	default:
-		r.what = fmt.Sprintf("%s: %d bars of %s", file, b.Len(), b.Timeframe)
-		r.Findings = quality.Judge(b, quality.Options{})
-		r.OK = quality.Worst(r.Findings) != quality.Severe
+		return r
 	}
+	w, err := im.would(ctx, b)
+	if err != nil {
+		r.Error, r.fix = fmt.Sprintf("%s: %v", file, err), ""
+		return r
+	}
+	r.what = fmt.Sprintf("%s: %d bars of %s", file, b.Len(), b.Timeframe)
+	switch {
+	case w.Same:
+		r.what += fmt.Sprintf(": the lab has exactly these bars of %s already", b.Symbol)
+	case w.Was != nil:
+		r.what += fmt.Sprintf(", judged with the %d bars of %s %s that the lab has", w.Was.Bars, b.Symbol, b.Timeframe)
+	}
+	r.Findings, r.Accepted, r.question = w.Findings, w.Accepted, w.Question
+	r.OK = len(jobs.Unaccepted(w.Findings, w.Accepted)) == 0
 	return r
 }
 
@@ -110,6 +123,9 @@ func (r Checked) Print(w io.Writer, p term.Palette, verbose bool) {
 	printContent(w, r.Findings, r.Accepted, verbose)
 	if r.series != nil {
 		printBlocked(w, *r.series)
+	}
+	if r.question != "" {
+		fmt.Fprintln(w, "  →", term.Plain(r.question))
 	}
 	if !r.OK && r.fix != "" {
 		fmt.Fprintln(w, "  →", r.fix)
@@ -165,7 +181,7 @@ func PrintFindings(w io.Writer, r *market.DataReport, verbose bool) {
 		}
 	}
 	if more := r.Wrong() - wrong; more > 0 {
-		fmt.Fprintf(w, "  and %d more; -v shows up to 1000\n", more)
+		fmt.Fprintf(w, "  and %s more; -v shows up to 1,000\n", text.Grouped(more))
 	}
 	for _, line := range []string{mended(r), gaps(r)} {
 		if line != "" {

@@ -164,12 +164,12 @@ func (s Description) Print(w io.Writer) {
 	} else {
 		term.Field(w, "gaps", "%s", s.gaps)
 	}
-	term.Field(w, "range", "%s to %s, %+.2f%% from the first open to the last close", term.Number(f.Lowest), term.Number(f.Highest),
+	term.Field(w, "range", "%s to %s, %+.2f %% from the first open to the last close", term.Number(f.Lowest), term.Number(f.Highest),
 		100*f.Change)
 	if f.Volatility != nil {
-		term.Field(w, "volatility", "%.4f%% a bar, %.1f%% a year of %.0f bars", 100**f.Deviation, 100**f.Volatility, f.BarsPerYear)
+		term.Field(w, "volatility", "%.4f %% a bar, %.1f %% a year of %.0f bars", 100**f.Deviation, 100**f.Volatility, f.BarsPerYear)
 	}
-	term.Field(w, "largest", "%+.2f%% at %s, %+.2f%% at %s", 100*f.Fall, term.Minute(f.FallAt), 100*f.Rise, term.Minute(f.RiseAt))
+	term.Field(w, "largest", "%+.2f %% at %s, %+.2f %% at %s", 100*f.Fall, term.Minute(f.FallAt), 100*f.Rise, term.Minute(f.RiseAt))
 	term.Field(w, "volume", "%s; %d bars without any movement", f.volume(), f.Flat)
 	if f.Spreads > 0 {
 		term.Field(w, "spread", "%.4g basis points of the price, the median of %d bars", 10_000*f.Spread, f.Spreads)

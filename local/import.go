@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -86,6 +85,7 @@ type Imported struct {
 	Files     []Merged          `json:"files,omitempty"`    // of several files of one series, how each was added to those before it
 	Merged    *market.Merged    `json:"merged,omitempty"`   // how all of it was added to the series that was current before
 	Hint      string            `json:"hint,omitempty"`     // what is probably not meant
+	Question  string            `json:"question,omitempty"` // of a dry run: what the user must decide about its market
 
 	Findings []quality.ContentFinding `json:"findings,omitempty"` // what is doubtful in the content
 
@@ -104,14 +104,16 @@ type Merged struct {
 	market.Merged
 }
 
-// Importer reads files, and stores them where it has a lab.
+// Importer reads files, and stores them unless it only tries.
 type Importer struct {
-	Lab     *Lab
+	Lab     *Lab // nil: not made yet
+	DryRun  bool // store nothing, and say what an import would find
 	Options market.ImportOptions
 	Mode    jobs.ImportMode
 	Choice  library.Choice
 
 	Instruments instrument.File // whose splits, dividends and rolls the bars are adjusted for
+	Holdout     float64         // share of the bars that is the holdout of a market without one; 0: the usual one
 
 	open []io.Closer // the files of the group whose bars are in use
 }
@@ -185,7 +187,13 @@ func (im *Importer) group(ctx context.Context, files []Target) []Imported {
 	if len(results) > 1 && wrong == "" {
 		last.Report.GapsOf(all)
 	}
-	if im.Lab == nil || ctx.Err() != nil {
+	if ctx.Err() != nil {
+		return results
+	}
+	if im.DryRun {
+		if wrong == "" {
+			im.try(ctx, all, last)
+		}
 		return results
 	}
 	if wrong != "" {
@@ -224,33 +232,43 @@ func (im *Importer) read(ctx context.Context, t Target) (Imported, *market.Bars)
 		r.Error = PriceFile(t.File).Trouble(err).Error()
 		return r, nil
 	}
-	r.OK, r.Timeframe, r.Hint, r.then = true, b.Timeframe, points(b), "; it is merged with the next file"
-	if im.Lab == nil {
+	r.OK, r.Timeframe, r.Hint, r.then = true, b.Timeframe, pointsHint(b), "; it is merged with the next file"
+	if im.DryRun {
 		r.then = "; nothing was imported"
-		r.Findings = quality.Judge(b, quality.Options{})
 	}
 	return r, b
 }
 
-// pair is the name of a currency in another.
-var pair = regexp.MustCompile(`^[A-Z]{6}$`)
-
-// points says so when the prices of a pair look like points: no currency that
-// is quoted this way is worth ten thousand of another.
-func points(b *market.Bars) string {
-	const many = 10_000
-	if !pair.MatchString(b.Symbol) || b.Len() == 0 || b.Close[b.Len()-1] <= many {
-		return ""
+// try says of bars what an import would find.
+func (im *Importer) try(ctx context.Context, b *market.Bars, r *Imported) {
+	w, err := im.would(ctx, b)
+	r.Findings, r.Merged, r.Question = w.Findings, w.Merged, w.Question
+	if w.Same {
+		r.then = ": the lab has exactly these bars already" + r.then
 	}
-	return fmt.Sprintf("the last price is %v: if prices are points, import it again with --replace --divide 100000 (1000 for the yen)",
-		b.Close[b.Len()-1])
+	if r.Exists = w.Refused != ""; r.Exists {
+		r.OK, r.Error = false, w.Refused
+	} else if err != nil {
+		r.OK, r.Error = false, err.Error()
+	}
+}
+
+func (im *Importer) would(ctx context.Context, b *market.Bars) (library.Would, error) {
+	about := im.Instruments.Find(b.Symbol)
+	if im.Lab == nil {
+		found, err := library.WouldFind(b, about, im.Holdout)
+		return library.Would{Findings: found}, err
+	}
+	return im.Lab.Library.WouldImport(ctx, library.Import{
+		Bars: b, Mode: im.Mode, Instrument: about, Markets: im.Lab.Markets, Choice: im.Choice, Holdout: im.Holdout,
+	})
 }
 
 func (im *Importer) store(ctx context.Context, b *market.Bars, source string, r *Imported) error {
 	done, err := im.Lab.Library.Import(ctx, library.Import{
 		Bars: b, Mode: im.Mode, Origin: ktrdr.BarsFromFile, Source: source, MadeUp: new(false),
 		Record: library.RecordOf(r.Report, im.Options.Adjusted), Instrument: im.Instruments.Find(b.Symbol),
-		Markets: im.Lab.Markets, Choice: im.Choice,
+		Markets: im.Lab.Markets, Choice: im.Choice, Holdout: im.Holdout,
 	})
 	if err != nil {
 		return err
@@ -270,7 +288,7 @@ func (r Imported) Print(w io.Writer, p term.Palette, verbose bool) {
 		said = fmt.Sprintf("%s: refused: %s in %s", r.File, text.Counted(r.Report.Wrong(), "finding"), text.Counted(r.Report.Rows, "row"))
 	case !r.OK:
 	case r.Stored == nil:
-		said = fmt.Sprintf("%s: %s %s, %d bars%s", r.File, r.Symbol, r.Timeframe, r.Report.Bars, r.then)
+		said = fmt.Sprintf("%s: %s %s, %s%s", r.File, r.Symbol, r.Timeframe, text.Counted(r.Report.Bars, "bar"), r.then)
 	case r.Same:
 		said = fmt.Sprintf("%s: %s %s, %d bars: the lab has exactly these bars already; nothing changed", r.File, r.Symbol, r.Timeframe,
 			r.Stored.Bars)
@@ -285,7 +303,11 @@ func (r Imported) Print(w io.Writer, p term.Palette, verbose bool) {
 		printMerged(w, m.File+" was merged with the files before it", &m.Merged, verbose)
 	}
 	if r.Merged != nil {
-		printMerged(w, "added to the series", r.Merged, verbose)
+		what := "added to the series"
+		if r.Stored == nil {
+			what = "compared with the series"
+		}
+		printMerged(w, what, r.Merged, verbose)
 	}
 	if r.Replaced != nil {
 		fmt.Fprintln(w, "  takes the place of", r.Replaced.Facts())
@@ -297,6 +319,9 @@ func (r Imported) Print(w io.Writer, p term.Palette, verbose bool) {
 	printContent(w, r.Findings, nil, verbose)
 	if r.Stored != nil {
 		printBlocked(w, r.Stored.SeriesInfo)
+	}
+	if r.Question != "" {
+		fmt.Fprintln(w, "  →", term.Plain(r.Question))
 	}
 	if r.Hint != "" {
 		fmt.Fprintln(w, "  →", r.Hint)
@@ -337,7 +362,7 @@ func printMerged(w io.Writer, what string, m *market.Merged, verbose bool) {
 		fmt.Fprintf(w, "    %d of the changed bars are in the holdout and are not shown\n", m.InHoldout)
 	}
 	if more := m.Changed - m.InHoldout - min(most, len(m.First)); more > 0 {
-		fmt.Fprintf(w, "    and %d more; -v shows up to %d\n", more, market.MaxChanges)
+		fmt.Fprintf(w, "    and %s more; -v shows up to %s\n", text.Grouped(more), text.Grouped(market.MaxChanges))
 	}
 	if m.Changed > m.Same {
 		fmt.Fprintln(w,

@@ -17,11 +17,12 @@ type Lab struct {
 	backend.Storage
 	Library *library.Library
 	Markets *library.Markets
+	Holdout float64 // share of the bars that is the holdout of a market without one
 }
 
 // Of is the lab in a storage.
 func Of(st backend.Storage) *Lab {
-	return &Lab{st, library.NewLibrary(st.Store, st.Blobs), library.NewMarkets(st.Store, st.Blobs)}
+	return &Lab{Storage: st, Library: library.NewLibrary(st.Store, st.Blobs), Markets: library.NewMarkets(st.Store, st.Blobs)}
 }
 
 // Options say how a lab is opened.
@@ -59,6 +60,7 @@ func Open(ctx context.Context, cfg backend.Config, o Options) (*Lab, error) {
 		return nil, err
 	}
 	l := Of(st)
+	l.Holdout = cfg.Holdout
 	if err = st.Join(ctx, cfg); err == nil {
 		err = l.Library.TakeOverBars(ctx, cfg.Data, o.Taken)
 	}

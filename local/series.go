@@ -82,7 +82,7 @@ func (s StoredSeries) Span() string { return term.Minute(s.First) + " to " + ter
 
 // Facts are the size, span and hash of the series.
 func (s StoredSeries) Facts() string {
-	return fmt.Sprintf("%d bars, %s, hash %s", s.Bars, s.Span(), term.ShortHash(s.Hash))
+	return fmt.Sprintf("%s, %s, hash %s", text.Counted(s.Bars, "bar"), s.Span(), term.ShortHash(s.Hash))
 }
 
 // Sentence says to which market the series belongs.
@@ -146,7 +146,7 @@ func (l *Lab) Judged(ctx context.Context, n Name) (StoredSeries, *market.Bars, e
 	}
 	p, err := l.Markets.Describe(ctx, e)
 	if err == nil {
-		e, err = l.Library.Judged(ctx, e, b, p.Market, 0)
+		e, err = l.Library.Judged(ctx, e, b, p.Market, l.Holdout)
 	}
 	return SeriesOf(e).In(p), b, err
 }
@@ -251,6 +251,9 @@ func (l *Lab) Delete(ctx context.Context, n Name) ([]StoredSeries, error) {
 	if len(gone) == 0 {
 		return nil, Missing(all, n)
 	}
+	if err := l.Library.Unfollowed(ctx, n.Symbol, n.Timeframe, "delete"); err != nil { // all of a symbol, or none
+		return nil, err
+	}
 	done := map[market.Timeframe]bool{}
 	for _, s := range gone {
 		if !done[s.Timeframe] {
@@ -277,7 +280,8 @@ func (l *Lab) Add(ctx context.Context, im library.Import, replace bool, otherwis
 		return StoredSeries{}, invalid("%s is there already, %d bars, %s: %slet this take its place with --replace", Name{b.Symbol, b.Timeframe},
 			was.Bars, SeriesOf(was).Span(), otherwise)
 	}
-	if im.Markets = l.Markets; replace {
+	im.Markets, im.Holdout = l.Markets, l.Holdout
+	if replace {
 		im.Mode = jobs.ImportReplace
 	}
 	done, err := l.Library.Import(ctx, im)

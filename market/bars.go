@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash"
+	"io"
 	"math"
 	"time"
 
@@ -146,25 +146,41 @@ func (b *Bars) Hash() [32]byte {
 	}
 	head = binary.LittleEndian.AppendUint64(head, uint64(b.Len()))
 	h.Write(head)
-	buf := make([]byte, 0, 32<<10)
-	for _, t := range b.Time {
-		buf = flushed(h, binary.LittleEndian.AppendUint64(buf, uint64(t)))
-	}
-	for _, column := range b.columns() {
-		for _, v := range *column {
-			buf = flushed(h, binary.LittleEndian.AppendUint64(buf, bitsOf(v)))
-		}
-	}
-	h.Write(buf)
+	_ = b.writeColumns(h, nil) // a hash takes everything
 	return [32]byte(h.Sum(nil))
 }
 
-func flushed(h hash.Hash, buf []byte) []byte {
-	if len(buf) < cap(buf) {
-		return buf
+// writeColumns writes the columns as files and hashes hold them, each followed by padding.
+func (b *Bars) writeColumns(w io.Writer, padding []byte) error {
+	const block = 8 << 10 // bars that are written at once
+	buf := make([]byte, 8*min(block, b.Len()))
+	for at := range b.Places(0, b.Len(), block) {
+		times := b.Time[at:min(at+block, b.Len())]
+		for i, t := range times {
+			binary.LittleEndian.PutUint64(buf[8*i:], uint64(t))
+		}
+		if _, err := w.Write(buf[:8*len(times)]); err != nil {
+			return err
+		}
 	}
-	h.Write(buf)
-	return buf[:0]
+	if _, err := w.Write(padding); err != nil {
+		return err
+	}
+	for _, column := range b.columns() {
+		for at := range b.Places(0, b.Len(), block) {
+			values := (*column)[at:min(at+block, b.Len())]
+			for i, v := range values {
+				binary.LittleEndian.PutUint64(buf[8*i:], bitsOf(v))
+			}
+			if _, err := w.Write(buf[:8*len(values)]); err != nil {
+				return err
+			}
+		}
+		if _, err := w.Write(padding); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bitsOf are the bits of a value in files and hashes: those of one NaN for every NaN.
@@ -190,8 +206,8 @@ func (b *Bars) columns() []*[]float64 {
 // Lacking is how many bars have no known volume.
 func (b *Bars) Lacking() int {
 	n := 0
-	for _, v := range b.Volume {
-		if v != v {
+	for i := range b.Places(0, b.Len(), 1) {
+		if v := b.Volume[i]; v != v {
 			n++
 		}
 	}

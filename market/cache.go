@@ -61,8 +61,8 @@ type header struct {
 }
 
 // headerOf is the header of a series. What older programs can read has the version that they know.
-func headerOf(b *Bars) header {
-	h := header{b.Len(), b.Hash(), b.Symbol, b.Timeframe, barsVersion, mostColumns - 1}
+func headerOf(b *Bars, hash [32]byte) header {
+	h := header{b.Len(), hash, b.Symbol, b.Timeframe, barsVersion, mostColumns - 1}
 	switch {
 	case b.Spread != nil:
 		h.version, h.columns = barsWithNaN, mostColumns
@@ -152,41 +152,43 @@ var ErrNoData = errors.New("no such data")
 
 // Encode writes the bars file of a series. The error is an InvalidError where b breaks a rule.
 func Encode(w io.Writer, b *Bars) error {
-	if err := CheckSymbol(b.Symbol); err != nil {
-		return err
-	}
-	if _, err := Check(b, b.Symbol); err != nil {
-		return err
-	}
-	return b.write(w, headerOf(b))
-}
-
-func (b *Bars) write(w io.Writer, h header) error {
-	if _, err := w.Write(h.encode()); err != nil {
-		return err
-	}
-	padding := make([]byte, h.columnSize()-8*int64(h.bars))
-	buf := make([]byte, 0, 64<<10)
-	column := func(n int, bits func(i int) uint64) error {
-		for i := range n {
-			buf = binary.LittleEndian.AppendUint64(buf, bits(i))
-			if len(buf) == cap(buf) || i == n-1 {
-				if _, err := w.Write(buf); err != nil {
-					return err
-				}
-				buf = buf[:0]
-			}
-		}
-		_, err := w.Write(padding)
-		return err
-	}
-	err := column(h.bars, func(i int) uint64 { return uint64(b.Time[i]) })
-	for _, c := range b.columns() {
-		if err == nil {
-			err = column(h.bars, func(i int) uint64 { return bitsOf((*c)[i]) })
-		}
+	e, err := NewEncoding(b, b.Hash())
+	if err == nil {
+		err = e.Write(w)
 	}
 	return err
+}
+
+// Encoding is a series that was checked, whose bars file can be written several times.
+type Encoding struct {
+	bars   *Bars
+	header header
+}
+
+// NewEncoding checks a series. The error is an InvalidError where b breaks a rule. hash is
+// b.Hash(): who has it need not read all bars for it again.
+func NewEncoding(b *Bars, hash [32]byte) (*Encoding, error) {
+	if err := CheckSymbol(b.Symbol); err != nil {
+		return nil, err
+	}
+	if _, err := Check(b, b.Symbol); err != nil {
+		return nil, err
+	}
+	return &Encoding{b, headerOf(b, hash)}, nil
+}
+
+// Hash is that of the series.
+func (e *Encoding) Hash() [32]byte { return e.header.hash }
+
+// Size is how many bytes the file has.
+func (e *Encoding) Size() int64 { return e.header.fileSize() }
+
+// Write writes the file.
+func (e *Encoding) Write(w io.Writer) error {
+	if _, err := w.Write(e.header.encode()); err != nil {
+		return err
+	}
+	return e.bars.writeColumns(w, make([]byte, e.header.columnSize()-8*int64(e.header.bars)))
 }
 
 // OpenVerified opens a bars file. The bars live in the file: they must not be

@@ -193,7 +193,7 @@ func TestDecode_HoldsTheColumnsToTheRules(t *testing.T) {
 	b := Synth(SynthConfig{Symbol: "EURUSD", Timeframe: H1, Bars: 9, Seed: 4})
 	b.Time[3], b.Time[4] = b.Time[4], b.Time[3]
 	var file bytes.Buffer
-	if err := b.write(&file, headerOf(b)); err != nil {
+	if err := (&Encoding{b, headerOf(b, b.Hash())}).Write(&file); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Decode(file.Bytes()); err == nil {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Mode says what happens to a file with something wrong in it.
@@ -28,10 +30,7 @@ const (
 // finding's line is the number of the bar, from 1. The error is an
 // InvalidError, or says why the timeframe cannot be that of the bars.
 func Check(b *Bars, source string) (DataReport, error) {
-	r := rows{Bars: *b, shared: true, line: make([]int32, b.Len())}
-	for i := range r.line {
-		r.line[i] = int32(i + 1)
-	}
+	r := rows{Bars: *b, shared: true}
 	_, rep, err := r.settle(ImportOptions{Source: source, Symbol: b.Symbol, Timeframe: b.Timeframe}, DataReport{Source: source, Rows: b.Len()})
 	return rep, err
 }
@@ -53,7 +52,7 @@ func (r *rows) settle(opt ImportOptions, rep DataReport) (*Bars, DataReport, err
 		return nil, rep, fmt.Errorf("%s: %w", rep.Source, err)
 	}
 	rep.Timeframe = r.Timeframe
-	rep.findGaps(&r.Bars, r.line)
+	rep.findGaps(&r.Bars, r.lineOf)
 	rep.order()
 	b := r.Bars
 	b.Symbol = opt.Symbol
@@ -93,13 +92,13 @@ func (r *rows) inspect(rep *DataReport) {
 	}
 	w := 0
 	newest := int64(math.MinInt64)
-	for i := range r.Time {
+	for i := range r.Places(0, r.Len(), 1) {
 		if !r.clean(i) && !r.mend(i, rep) {
 			rep.Dropped++
 			continue
 		}
 		if r.Time[i] < newest {
-			rep.add(int(r.line[i]), OutOfOrder, "%s comes after %s", moment(r.Time[i]), moment(newest))
+			rep.add(r.lineOf(i), OutOfOrder, "%s comes after %s", moment(r.Time[i]), moment(newest))
 			rep.Sorted = true
 		}
 		newest = max(newest, r.Time[i])
@@ -124,7 +123,7 @@ func fairSpread(v float64) bool { return v >= 0 && v <= most || v != v }
 // mend notes what is wrong with row i and tells whether the row can stay.
 func (r *rows) mend(i int, rep *DataReport) bool {
 	r.own()
-	line := int(r.line[i])
+	line := r.lineOf(i)
 	names := [...]string{"open", "high", "low", "close", "volume", "spread"}
 	for k, of := range r.columns() {
 		column := *of
@@ -172,9 +171,9 @@ func (r *rows) sort(rep *DataReport) {
 		r.permute(at)
 	}
 	w := 0
-	for i := range r.Time {
+	for i := range r.Places(0, r.Len(), 1) {
 		if w > 0 && r.Time[i] == r.Time[w-1] {
-			rep.add(int(r.line[w-1]), Duplicate, "%s comes again at %d", moment(r.Time[i]), r.line[i])
+			rep.add(r.lineOf(w-1), Duplicate, "%s comes again at %d", moment(r.Time[i]), r.lineOf(i))
 			rep.Dropped++
 			w--
 		}
@@ -194,17 +193,18 @@ func (r *rows) frame(opt ImportOptions, rep *DataReport) error {
 		}
 		return fmt.Errorf("none of the %d rows can be used", rep.Rows)
 	}
-	shown, usual := infer(r.Time)
+	shown, usual := infer(&r.Bars)
 	r.Timeframe = cmp.Or(opt.Timeframe, shown)
 	switch {
 	case r.Timeframe == "" && r.Len() == 1:
 		return errors.New("one bar does not show its timeframe: say which it is")
 	case r.Timeframe == "":
-		return fmt.Errorf("bars are mostly %v apart, which is no timeframe; give the one of %v that it is", usual, Timeframes)
+		return fmt.Errorf("bars are mostly %s apart, which is no timeframe; give the one of %s that it is",
+			text.Duration(usual), text.Join(Timeframes))
 	case shown != "" && shown != r.Timeframe:
-		return fmt.Errorf("bars are mostly %v apart, as of timeframe %s and not %s as asked", usual, shown, r.Timeframe)
+		return fmt.Errorf("bars are mostly %s apart, as of timeframe %s and not %s as asked", text.Duration(usual), shown, r.Timeframe)
 	case shown == "" && r.Len() > 1 && (r.Timeframe == Mo1 || int64(usual/time.Second)%r.Timeframe.seconds() != 0):
-		return fmt.Errorf("bars are mostly %v apart, which is no multiple of %s as asked", usual, r.Timeframe)
+		return fmt.Errorf("bars are mostly %s apart, which is no multiple of %s as asked", text.Duration(usual), r.Timeframe)
 	}
 	r.align(rep)
 	if r.Len() == 0 {
@@ -219,9 +219,10 @@ func (r *rows) align(rep *DataReport) {
 	cal := r.Timeframe.calendar()
 	usual := r.phase(cal)
 	w := 0
-	for i, t := range r.Time {
+	for i := range r.Places(0, r.Len(), 1) {
+		t := r.Time[i]
 		if !cal.opens(t, usual) {
-			rep.add(int(r.line[i]), Misaligned, "%s is not where a %s bar opens", moment(t), r.Timeframe)
+			rep.add(r.lineOf(i), Misaligned, "%s is not where a %s bar opens", moment(t), r.Timeframe)
 			rep.Dropped++
 			continue
 		}
@@ -237,7 +238,8 @@ func (r *rows) align(rep *DataReport) {
 // open: half an hour for hourly bars of an exchange that opens at half past.
 func (r *rows) phase(cal calendar) int64 {
 	var phases tally
-	for _, t := range r.Time {
+	for i := range r.Places(0, r.Len(), 1) {
+		t := r.Time[i]
 		phases.add(t - cal.start(t))
 	}
 	return phases.mostFrequent()

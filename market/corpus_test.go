@@ -287,7 +287,7 @@ func tickCorpus(est, eet *time.Location) []corpusFile {
 			text: []byte("date,close,volume\n2020-01-02,1,2\n2020-01-03,2,1\n"),
 		},
 		{
-			what: "prices of days in place of trades", name: "EURUSD.csv", refuse: "bars are mostly 24h0m0s apart",
+			what: "prices of days in place of trades", name: "EURUSD.csv", refuse: "bars are mostly 24h apart",
 			text: []byte("date,price,volume\n2020-01-02,1,2\n2020-01-03,2,1\n2020-01-04,2,1\n"),
 		},
 	}

@@ -88,7 +88,9 @@ func (c *csvReader) recognise(text *bufio.Reader, zone *time.Location) error {
 	c.opt.Zone = known
 	c.stamps = stampReader{zone: known, order: c.opt.Dates, anyUnit: c.table.binary}
 	c.placer = placer{clock: localClock{zone: known}, rows: &c.rows, rep: &c.rep}
-	c.rep.Recognised = c.table.recognition(zone, known, &c.opt)
+	if len(c.table.columns) > 0 { // an empty file has none
+		c.rep.Recognised = c.table.recognition(zone, known, &c.opt)
+	}
 	if c.table.kind != barRows {
 		c.stamps.parts = true
 		c.opt.Timeframe = cmp.Or(c.opt.Timeframe, tickTimeframe)
@@ -279,7 +281,10 @@ func (l *lineReader) take(n, end int) []byte {
 	line := l.buf[l.start : l.start+n]
 	l.start += n + end
 	l.line++
-	return bytes.TrimSuffix(line, []byte{'\r'})
+	if n > 0 && line[n-1] == '\r' {
+		return line[:n-1]
+	}
+	return line
 }
 
 func (l *lineReader) fill() {

@@ -201,7 +201,10 @@ func (l *layout) cell(line []byte) (cell, rest []byte, found bool) {
 			}
 		}
 	}
-	return bytes.Cut(line, []byte{l.sep})
+	if n := bytes.IndexByte(line, l.sep); n >= 0 {
+		return line[:n], line[n+1:], true
+	}
+	return line, nil, false
 }
 
 // after is what follows the cell of n bytes, and whether anything does.

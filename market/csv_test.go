@@ -195,7 +195,7 @@ func TestReadCSV_NamesWhatItRefuses(t *testing.T) {
 		{"a volume beyond all", head + row + "2020-01-02 01:00,1,1,1,1,1e300\n", "f.csv:3: extreme: volume is 1e+300"},
 		{"an endless line", strings.Repeat("1", 100_000), "f.csv: line 1 is longer than 65536 bytes"},
 		{"damaged gzip", string(zipped(head + row))[:30], "f.csv: gzip: the file was cut short"},
-		{"a distance of no timeframe", head + row + "2020-01-02 00:07,1,1,1,1,1\n", "f.csv: bars are mostly 7m0s apart, which is no timeframe"},
+		{"a distance of no timeframe", head + row + "2020-01-02 00:07,1,1,1,1,1\n", "f.csv: bars are mostly 7m apart, which is no timeframe"},
 		{"one bar", head + row, "f.csv: one bar does not show its timeframe"},
 	}
 	for _, c := range cases {
@@ -229,7 +229,7 @@ func TestReadCSV_RefusesATimeframeThatTheTimesContradict(t *testing.T) {
 	text := "time,open,high,low,close\n2020-01-02 00:00,1,1,1,1\n2020-01-02 04:00,1,1,1,1\n2020-01-02 08:00,1,1,1,1\n"
 	for _, tf := range []Timeframe{H1, D1, M1, Mo1} {
 		_, _, err := ReadCSV(strings.NewReader(text), ImportOptions{Timeframe: tf})
-		if want := fmt.Sprintf("bars are mostly 4h0m0s apart, as of timeframe 4h and not %s as asked", tf); err == nil ||
+		if want := fmt.Sprintf("bars are mostly 4h apart, as of timeframe 4h and not %s as asked", tf); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: err = %v, want %q", tf, err, want)
 		}
@@ -307,4 +307,10 @@ func TestStamps_AreThoseOfPackageTime(t *testing.T) {
 			rt.Fatalf("%q is %s (%s), want %s", text, clock(got.sec), problem, want)
 		}
 	})
+}
+
+func TestReadCSV_RecognisesNothingInAnEmptyFile(t *testing.T) {
+	if _, rep, err := ReadCSV(strings.NewReader(""), ImportOptions{Source: "f.csv"}); err == nil || rep.Recognised != nil {
+		t.Errorf("recognised %+v, error %v", rep.Recognised, err)
+	}
 }

@@ -69,7 +69,7 @@ const firstYear, lastYear = 1800, 2200
 func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 	date, rest, ok := readDate(text)
 	other := date
-	if !ok {
+	if !ok && !allDigits(text) {
 		date, other, rest, ok = s.looseDate(text)
 	}
 	if !ok {
@@ -148,9 +148,16 @@ func (s *stampReader) number(text []byte) (sec int64, ok bool) {
 		}
 		return sec, ok
 	}
-	integer, fraction, _ := bytes.Cut(text, []byte{'.'})
-	digits := bytes.TrimPrefix(integer, []byte{'-'})
-	if len(digits) == 0 || len(digits) > 18 && (len(digits) != 19 || digits[0] > '8') || len(bytes.Trim(fraction, "0")) > 0 && !s.parts {
+	integer, fraction := text, []byte(nil)
+	if bytes.IndexByte(text, '.') >= 0 {
+		integer, fraction, _ = bytes.Cut(text, []byte{'.'})
+	}
+	digits := integer
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) == 0 || len(digits) > 18 && (len(digits) != 19 || digits[0] > '8') ||
+		len(fraction) > 0 && !s.parts && len(bytes.Trim(fraction, "0")) > 0 {
 		return 0, false
 	}
 	var v int64
@@ -172,6 +179,16 @@ func (s *stampReader) number(text []byte) (sec int64, ok bool) {
 		v = -v
 	}
 	return v, plausible(v)
+}
+
+// allDigits tells whether a text is digits alone, as only Unix times and compact dates are.
+func allDigits(text []byte) bool {
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
 }
 
 func plausible(sec int64) bool {

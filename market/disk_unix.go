@@ -5,6 +5,7 @@ package market
 import (
 	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,7 +13,15 @@ import (
 type mapping []byte
 
 // Close takes the file out of memory. Reading it afterwards crashes.
-func (m mapping) Close() error { return unix.Munmap(m) }
+func (m mapping) Close() error {
+	mappings.Lock()
+	defer mappings.Unlock()
+	mappings.all = slices.DeleteFunc(mappings.all, func(other mapping) bool { return &other[0] == &m[0] }) // no mapping is empty
+	return unix.Munmap(m)
+}
+
+// giveUp takes out of memory what was read. The system may leave it there, which is no error.
+func (m mapping) giveUp() { _ = unix.Madvise(m, unix.MADV_DONTNEED) }
 
 // mapFile maps the first size bytes of f, which its size was found to be.
 func mapFile(f *os.File, size int64) ([]byte, io.Closer, error) {
@@ -20,5 +29,8 @@ func mapFile(f *os.File, size int64) ([]byte, io.Closer, error) {
 	if err != nil {
 		return nil, nil, os.NewSyscallError("mmap", err)
 	}
+	mappings.Lock()
+	defer mappings.Unlock()
+	mappings.all = append(mappings.all, b)
 	return b, mapping(b), nil
 }

@@ -15,13 +15,14 @@ type session struct {
 	before []int // open places before each place of the week; one more entry than places
 }
 
-// observe learns the session of the ascending times t.
-func observe(t []int64, tf Timeframe) session {
-	step := tf.seconds()
+// observe learns the session of a series.
+func observe(b *Bars) session {
+	step := b.Timeframe.seconds()
 	n := int(week / step)
 	seen := make([]int, n)
 	weeks, last := 0, int64(-1<<62)
-	for _, x := range t {
+	for i := range b.Places(0, b.Len(), 1) {
+		x := b.Time[i]
 		if w := floor(x-firstMonday, week); w != last {
 			weeks, last = weeks+1, w
 		}
@@ -64,13 +65,13 @@ func (s session) upTo(t int64) int {
 
 // findGaps notes the gaps between the bars: holes inside the trading week one
 // by one, times at which the market is closed as a count.
-func (r *DataReport) findGaps(b *Bars, line []int32) {
+func (r *DataReport) findGaps(b *Bars, line func(i int) int) {
 	tf, cal := b.Timeframe, b.Timeframe.calendar()
 	var s session
 	if cal.length > 0 && cal.length <= day {
-		s = observe(b.Time, tf)
+		s = observe(b)
 	}
-	for i := 1; i < b.Len(); i++ {
+	for i := range b.Places(1, b.Len(), 1) {
 		from, to := b.Time[i-1], b.Time[i]
 		next := cal.end(from)
 		if to <= next {
@@ -91,7 +92,7 @@ func (r *DataReport) findGaps(b *Bars, line []int32) {
 			r.Closed++
 			continue
 		}
-		r.add(int(line[i]), Missing, "%d bars are missing between %s and %s", n, moment(from), moment(to))
+		r.add(line(i), Missing, "%d bars are missing between %s and %s", n, moment(from), moment(to))
 		if len(r.Holes) < keptFindings {
 			r.Holes = append(r.Holes, Gap{from, to, n})
 		}
@@ -113,10 +114,6 @@ func (r *DataReport) GapsOf(b *Bars) {
 	if b == nil {
 		return
 	}
-	line := make([]int32, b.Len())
-	for i := range line {
-		line[i] = int32(i + 1)
-	}
-	r.findGaps(b, line)
+	r.findGaps(b, func(i int) int { return i + 1 })
 	r.order()
 }

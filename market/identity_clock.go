@@ -54,21 +54,15 @@ type season uint8
 
 const seasons = 1 << len(summerTimes)
 
-func seasonsAt(t []int64) []season {
-	at := make([]season, len(t))
-	for i, x := range t {
-		if i > 0 && floor(x, day) == floor(t[i-1], day) {
-			at[i] = at[i-1]
-			continue
-		}
-		midnight := time.Unix(floor(x, day), 0).UTC()
-		for k, rule := range summerTimes {
-			if rule.holds(midnight) {
-				at[i] |= 1 << k
-			}
+// seasonOf is the season of the day that begins at an instant.
+func seasonOf(midnight int64) (of season) {
+	at := time.Unix(midnight, 0).UTC()
+	for k, rule := range summerTimes {
+		if rule.holds(at) {
+			of |= 1 << k
 		}
 	}
-	return at
+	return of
 }
 
 // clocks is how the clocks of two series move in summer. Each is 0 for a clock

@@ -1,6 +1,8 @@
 package market
 
 import (
+	"bytes"
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -44,20 +46,20 @@ func Compare(a, b *Prices) Likeness {
 		return best
 	}
 	const far = maxOffset + 2*week // the two may touch at one of the offsets
-	a, b = a.between(b.time[0]-far, b.last()+far), b.between(a.time[0]-far, a.last()+far)
-	if a.Len() == 0 || b.Len() == 0 {
+	x, y := a.all().between(b.first()-far, b.last+far), b.all().between(a.first()-far, a.last+far)
+	if !x.atLeast(1) || !y.atLeast(1) {
 		return best
 	}
-	found, r := search(a, b)
+	found, r := search(x, y)
 	for _, tf := range levels(a.Timeframe) {
-		if l := newOverlay(a, b, tf).likeness(found); l.betterThan(best) {
+		if l := newOverlay(x, y, tf).likeness(found); l.betterThan(best) {
 			best = l
 		}
 		if r < unrelated {
 			break
 		}
 	}
-	if l, ok := byWeeks(a, b, found, best); ok {
+	if l, ok := byWeeks(x, y, found, best); ok {
 		return l
 	}
 	return best
@@ -71,7 +73,7 @@ const unrelated = 0.3
 // offset: of two copies of one market, only a part of each daily return is
 // shared. Most of them agree on the last close of a week. It is not ok where
 // weeks say no more than the bars did.
-func byWeeks(a, b *Prices, found setting, bars Likeness) (Likeness, bool) {
+func byWeeks(a, b part, found setting, bars Likeness) (Likeness, bool) {
 	if a.Timeframe == W1 || a.Timeframe == Mo1 || bars.Identity() == Same {
 		return Likeness{}, false
 	}
@@ -91,10 +93,27 @@ func swapped(a, b *Prices) bool {
 	if x, y := atMost(a.Timeframe), atMost(b.Timeframe); x != y {
 		return x < y
 	}
-	if c := slices.Compare(a.time, b.time); c != 0 {
-		return c > 0
+	if bytes.Equal(a.text, b.text) {
+		return false
 	}
-	return slices.Compare(a.log, b.log) > 0
+	n := min(a.n, b.n)
+	var atA, atB place
+	if n > 0 {
+		atA, atB = a.marks[0], b.marks[0]
+	}
+	var time, log [2][closesBlock]int64
+	byLog := 0
+	for i := 0; i < n; {
+		k := min(closesBlock, n-i)
+		a.read(&atA, time[0][:k], log[0][:k])
+		b.read(&atB, time[1][:k], log[1][:k])
+		if c := slices.Compare(time[0][:k], time[1][:k]); c != 0 {
+			return c > 0
+		}
+		byLog = cmp.Or(byLog, slices.Compare(log[0][:k], log[1][:k]))
+		i += k
+	}
+	return cmp.Or(cmp.Compare(a.n, b.n), byLog) > 0
 }
 
 // levels are the lengths of returns at which a pair is compared whose coarser series has a timeframe.
@@ -116,7 +135,7 @@ type setting struct {
 // search finds the setting in which two series are most alike, and the size of
 // their correlation in it. Long series of short bars are searched compounded to
 // 15 minutes, the step of the offsets, and then by a single bar either way.
-func search(a, b *Prices) (setting, float64) {
+func search(a, b part) (setting, float64) {
 	length := a.Timeframe.seconds()
 	if length == 0 || length >= offsetStep {
 		offsets := zoneOffsets(0)
@@ -127,7 +146,7 @@ func search(a, b *Prices) (setting, float64) {
 	}
 	shifts := barShifts(length, b.Timeframe.seconds())
 	thinA, thinB := a.thinned(), b.thinned()
-	if min(thinA.Len(), thinB.Len()) < sameReturns {
+	if !thinA.atLeast(sameReturns) || !thinB.atLeast(sameReturns) {
 		return newOverlay(a, b, a.Timeframe).best(zoneOffsets(shifts...), allClocks(), sameReturns)
 	}
 	found, r := newOverlay(thinA, thinB, M15).best(zoneOffsets(0), allClocks(), thinReturns)

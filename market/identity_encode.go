@@ -11,7 +11,7 @@ import (
 // pricesMagic begins encoded prices. Its last figure is the version.
 const pricesMagic = "ktrdr prices 1\n"
 
-// EncodePrices writes prices as bytes, the same bytes for the same prices on every machine:
+// EncodePrices gives prices as bytes, the same bytes for the same prices on every machine:
 //
 //	"ktrdr prices 1\n"       15 bytes
 //	length of the timeframe  1 byte, and the timeframe, such as "1h"
@@ -23,41 +23,55 @@ const pricesMagic = "ktrdr prices 1\n"
 //	logarithms               signed varints: the first one, then the differences
 //
 // An hourly close takes about 2.1 bytes.
-func EncodePrices(p *Prices) []byte {
-	b := make([]byte, 0, 64+3*p.Len())
-	b = append(b, pricesMagic...)
-	b = append(b, byte(len(p.Timeframe)))
-	b = append(b, p.Timeframe...)
-	b = append(b, p.digits)
-	b = binary.AppendUvarint(b, uint64(p.Len()))
-	if p.Len() == 0 {
-		return b
+func EncodePrices(p *Prices) []byte { return p.text }
+
+// encodePrices encodes the closes of a series, whose logarithms log gives.
+func encodePrices(b *Bars, digits uint8, log func(i int) int64) []byte {
+	n := b.Len()
+	text := make([]byte, 0, 64+n*5/2)
+	text = append(text, pricesMagic...)
+	text = append(text, byte(len(b.Timeframe)))
+	text = append(text, b.Timeframe...)
+	text = append(text, digits)
+	text = binary.AppendUvarint(text, uint64(n))
+	if n == 0 {
+		return text
 	}
-	b = binary.AppendVarint(b, p.time[0])
-	b = appendDistances(b, p.time)
+	text = binary.AppendVarint(text, b.Time[0])
+	text = appendDistances(text, b)
 	last := int64(0)
-	for _, v := range p.log {
-		b = binary.AppendVarint(b, v-last)
+	for i := range b.Places(0, n, 1) {
+		v := log(i)
+		text = binary.AppendVarint(text, v-last)
 		last = v
 	}
-	return b
+	return text
 }
 
-func appendDistances(b []byte, t []int64) []byte {
-	unit := int64(0)
-	for i := 1; i < len(t); i++ {
-		unit = divisor(unit, t[i]-t[i-1])
-	}
-	b = binary.AppendUvarint(b, uint64(unit))
-	for i := 1; i < len(t); {
-		distance, from := t[i]-t[i-1], i
-		for i < len(t) && t[i]-t[i-1] == distance {
-			i++
+func appendDistances(text []byte, b *Bars) []byte {
+	unit, t := int64(0), b.Time
+	for i := range b.Places(1, len(t), 1) {
+		if d := t[i] - t[i-1]; unit == 0 || d%unit != 0 {
+			unit = divisor(unit, d)
 		}
-		b = binary.AppendUvarint(b, uint64(i-from))
-		b = binary.AppendUvarint(b, uint64(distance/unit))
 	}
-	return b
+	text = binary.AppendUvarint(text, uint64(unit))
+	run, distance := 0, int64(0)
+	end := func() {
+		if run > 0 {
+			text = binary.AppendUvarint(text, uint64(run))
+			text = binary.AppendUvarint(text, uint64(distance/unit))
+		}
+	}
+	for i := range b.Places(1, len(t), 1) {
+		if d := t[i] - t[i-1]; d != distance {
+			end()
+			run, distance = 0, d
+		}
+		run++
+	}
+	end()
+	return text
 }
 
 // divisor is the greatest common divisor.
@@ -71,10 +85,10 @@ func divisor(a, b int64) int64 {
 // errPrices begins every error of DecodePrices.
 var errPrices = errors.New("encoded prices are damaged")
 
-// DecodePrices reads what EncodePrices wrote. It takes memory in proportion to
-// the bytes it is given, whatever they say.
+// DecodePrices reads what EncodePrices wrote. The prices live in b, which must not be
+// changed. It takes memory in proportion to the bytes it is given, whatever they say.
 func DecodePrices(b []byte) (*Prices, error) {
-	r := pricesReader{rest: b}
+	r := pricesReader{all: b, rest: b}
 	p := r.prices()
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail("%d bytes follow the last close", len(r.rest))
@@ -87,9 +101,13 @@ func DecodePrices(b []byte) (*Prices, error) {
 
 // pricesReader reads encoded prices. After an error it reads zeros.
 type pricesReader struct {
+	all  []byte
 	rest []byte
 	err  error
 }
+
+// at is where the rest begins.
+func (r *pricesReader) at() int { return len(r.all) - len(r.rest) }
 
 func (r *pricesReader) fail(format string, args ...any) {
 	if r.err == nil {
@@ -145,7 +163,7 @@ func (r *pricesReader) prices() *Prices {
 	if r.err == nil && err != nil {
 		r.fail("%v", err)
 	}
-	p := &Prices{Timeframe: tf, digits: r.byte()}
+	p := &Prices{Timeframe: tf, digits: r.byte(), text: r.all}
 	if p.digits > maxDigits {
 		r.fail("%d digits are more than %d", p.digits, maxDigits)
 	}
@@ -156,38 +174,51 @@ func (r *pricesReader) prices() *Prices {
 	if r.err != nil || n == 0 {
 		return p
 	}
-	p.time, p.log = make([]int64, 0, n), make([]int64, n)
-	r.times(p, n)
-	last := int64(0)
-	for i := range p.log {
-		last += r.signed("a logarithm", 2*maxLog)
-		if last > maxLog || last < -maxLog {
-			r.fail("a logarithm is too large")
-		}
-		if r.err != nil {
-			return nil
-		}
-		p.log[i] = last
-	}
+	p.n, p.marks = n, make([]place, 0, (n+markEvery-1)/markEvery)
+	r.times(p)
+	r.logs(p)
 	return p
 }
 
-func (r *pricesReader) times(p *Prices, n int) {
-	t := r.signed("the first instant", maxInstant)
-	unit := r.number("the unit of time", maxInstant)
-	p.time = append(p.time, t)
-	for len(p.time) < n && r.err == nil {
-		run := int(r.number("a run of distances", uint64(n-len(p.time))))
-		steps := r.number("a distance", maxInstant)
-		if run == 0 || steps == 0 || unit == 0 || steps > maxInstant/unit {
-			r.fail("a distance between two closes is 0 or too large")
-		}
-		for range run {
-			if t += steps * unit; t > maxInstant {
+// times reads the times of all closes, and marks some of them.
+func (r *pricesReader) times(p *Prices) {
+	at := place{time: r.signed("the first instant", maxInstant), left: 1} // itself, at a distance of 0
+	p.unit = r.number("the unit of time", maxInstant)
+	for at.runs = r.at(); r.err == nil; at.runs = r.at() {
+		for ; at.left > 0; at.left-- {
+			if at.i%markEvery == 0 {
+				p.marks = append(p.marks, at)
+			}
+			at.i++
+			if at.time += at.step; at.time > maxInstant {
 				r.fail("an instant is too late")
 				return
 			}
-			p.time = append(p.time, t)
+		}
+		if at.i == p.n {
+			p.last = at.time
+			return
+		}
+		at.left = int(r.number("a run of distances", uint64(p.n-at.i)))
+		steps := r.number("a distance", maxInstant)
+		if at.left == 0 || steps == 0 || p.unit == 0 || steps > maxInstant/p.unit {
+			r.fail("a distance between two closes is 0 or too large")
+			return
+		}
+		at.step = steps * p.unit
+	}
+}
+
+// logs reads the logarithms of all closes, and completes the marks.
+func (r *pricesReader) logs(p *Prices) {
+	last := int64(0)
+	for i := 0; i < p.n && r.err == nil; i++ {
+		if i%markEvery == 0 {
+			p.marks[i/markEvery].log, p.marks[i/markEvery].logAt = last, r.at()
+		}
+		last += r.signed("a logarithm", 2*maxLog)
+		if last > maxLog || last < -maxLog {
+			r.fail("a logarithm is too large")
 		}
 	}
 }

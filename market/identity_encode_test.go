@@ -14,7 +14,7 @@ import (
 )
 
 // samePrices compares prices to the last bit.
-var samePrices = cmp.AllowUnexported(Prices{})
+var samePrices = cmp.AllowUnexported(Prices{}, place{})
 
 func TestEncodePrices_ComesBackUnchanged(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -56,8 +56,9 @@ func TestEncodePrices_IsCompact(t *testing.T) {
 			t.Errorf("%s: %.2f bytes a bar, want at most %.2f", c.tf, perBar, c.most)
 		}
 		var m moments
+		kept := closesOf(p)
 		for i := 1; i < b.Len(); i++ {
-			m.add(num.Log(b.Close[i]/b.Close[i-1]), math.Ldexp(float64(p.log[i]-p.log[i-1]), -int(p.digits)))
+			m.add(num.Log(b.Close[i]/b.Close[i-1]), kept[i].log-kept[i-1].log)
 		}
 		if r := m.correlation(); r < 0.999999 {
 			t.Errorf("%s: the kept returns correlate %v with those of the bars", c.tf, r)
@@ -68,22 +69,34 @@ func TestEncodePrices_IsCompact(t *testing.T) {
 // TestEncodePrices_HasTheDocumentedBytes: prices that were kept must be read by
 // every later version.
 func TestEncodePrices_HasTheDocumentedBytes(t *testing.T) {
-	p := &Prices{Timeframe: H1, time: []int64{7200, 10_800, 14_400, 25_200}, log: []int64{-5, 1000, 1000, 936}, digits: 20}
+	b := &Bars{Timeframe: H1, Time: []int64{7200, 10_800, 14_400, 25_200}}
+	logs := []int64{-5, 1000, 1000, 936}
 	want := "ktrdr prices 1\n" + "\x021h" + "\x14" + "\x04" +
 		"\xc0\x70" + // 7200
 		"\x90\x1c" + // 3600
 		"\x02\x01" + "\x01\x03" + // two closes at 3600, one at 10800
 		"\x09" + "\xda\x0f" + "\x00" + "\x7f" // -5, +1005, 0, -64
-	if got := string(EncodePrices(p)); got != want {
+	if got := string(encodePrices(b, 20, func(i int) int64 { return logs[i] })); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	back, err := DecodePrices([]byte(want))
+	p, err := DecodePrices([]byte(want))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(p, back, samePrices); diff != "" {
-		t.Error(diff)
+	for i, c := range closesOf(p) {
+		if unit := math.Ldexp(1, -20); p.Len() != 4 || p.last != b.Time[3] || c.time != b.Time[i] || c.log != float64(logs[i])*unit {
+			t.Errorf("%d closes of which the %dth is %v", p.Len(), i, c)
+		}
 	}
+}
+
+// closesOf are all closes of prices.
+func closesOf(p *Prices) (all []someClose) {
+	c := p.all().closes()
+	for block := c.next(); len(block) > 0; block = c.next() {
+		all = append(all, block...)
+	}
+	return all
 }
 
 func TestDecodePrices_RefusesDamage(t *testing.T) {

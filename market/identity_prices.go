@@ -3,19 +3,24 @@ package market
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/ktrdr/ktrdr/num"
 )
 
 // Prices are the closes of a series in the form in which series are compared.
-// EncodePrices keeps them after the bars are deleted, so that a later import
-// of the same prices is still recognised. They never change.
+// They are kept after the bars are deleted, so that a later import of the same
+// prices is still recognised. They never change.
+//
+// In memory they are the bytes of EncodePrices, 2 to 3 for a close, which are
+// read from one end to the other as often as they are needed.
 type Prices struct {
 	Timeframe Timeframe
-	time      []int64 // opening instants, Unix seconds, ascending
-	log       []int64 // natural logarithms of the closes, in units of 2^-digits
-	digits    uint8
+	digits    uint8 // logarithms are in units of 2^-digits
+	n         int
+	last      int64   // opening instant of the last close, Unix seconds
+	unit      int64   // of distances between closes, seconds
+	text      []byte  // what EncodePrices describes
+	marks     []place // every markEvery-th close
 }
 
 // Bounds of Prices. They hold for every series that an import accepts, and
@@ -31,47 +36,26 @@ const (
 	moveDigits = 10
 )
 
-// NewPrices takes the prices of a series.
+// NewPrices takes the prices of a series. Bars that break a rule of Check may have none.
 func NewPrices(b *Bars) *Prices {
-	p := &Prices{Timeframe: b.Timeframe, time: slices.Clone(b.Time), log: make([]int64, b.Len())}
-	logs := make([]float64, b.Len())
-	for i, c := range b.Close {
-		logs[i] = num.Log(c)
-	}
-	p.digits = digitsFor(usualMove(logs))
-	unit := math.Ldexp(1, int(p.digits))
-	for i, v := range logs {
-		p.log[i] = int64(math.Round(v * unit))
+	digits := digitsFor(b.usualMove())
+	unit := math.Ldexp(1, int(digits))
+	p, err := DecodePrices(encodePrices(b, digits, func(i int) int64 { return int64(math.Round(num.Log(b.Close[i]) * unit)) }))
+	if err != nil { // the bars break a rule, for which an import refuses them
+		none := Bars{Timeframe: b.Timeframe}
+		return &Prices{Timeframe: b.Timeframe, digits: digits, text: encodePrices(&none, digits, nil)}
 	}
 	return p
 }
 
 // Len is the number of closes.
-func (p *Prices) Len() int { return len(p.time) }
+func (p *Prices) Len() int { return p.n }
 
-func (p *Prices) last() int64 { return p.time[p.Len()-1] }
+// Size is how many bytes the prices have in memory.
+func (p *Prices) Size() int { return len(p.text) + len(p.marks)*markBytes }
 
-func (p *Prices) between(from, to int64) *Prices {
-	i := sort.Search(p.Len(), func(i int) bool { return p.time[i] >= from })
-	j := sort.Search(p.Len(), func(i int) bool { return p.time[i] > to })
-	return &Prices{Timeframe: p.Timeframe, time: p.time[i:max(i, j)], log: p.log[i:max(i, j)], digits: p.digits}
-}
-
-// thinned keeps the last close of every 15 minutes.
-func (p *Prices) thinned() *Prices {
-	length := p.Timeframe.seconds()
-	if length == 0 || length >= offsetStep {
-		return p
-	}
-	thin := &Prices{Timeframe: p.Timeframe, digits: p.digits}
-	for i, t := range p.time {
-		if i+1 < p.Len() && floor(t+length-1, offsetStep) == floor(p.time[i+1]+length-1, offsetStep) {
-			continue
-		}
-		thin.time, thin.log = append(thin.time, t), append(thin.log, p.log[i])
-	}
-	return thin
-}
+// first is the opening instant of the first close.
+func (p *Prices) first() int64 { return p.marks[0].time }
 
 // digitsFor is the number of binary digits that gives a usual move 2^10 units.
 func digitsFor(move float64) uint8 {
@@ -82,21 +66,28 @@ func digitsFor(move float64) uint8 {
 	return uint8(max(0, min(maxDigits, moveDigits-exponent)))
 }
 
-// usualMove is the median size of the differences between neighbours of x,
-// among those that are not 0. It looks at no more than 5,000 of them, evenly
-// spread. It is 0 where x does not move.
-func usualMove(x []float64) float64 {
-	const enough = 5000
-	step := max(1, len(x)/enough)
+// sampledMoves says how many moves decide what is usual.
+const sampledMoves = 5000
+
+// usualMove is the median size of the differences between the logarithms of
+// neighbouring closes, among those that are not 0. It looks at no more than
+// sampledMoves of them, evenly spread. It is 0 where prices do not move.
+func (b *Bars) usualMove() float64 {
+	step := max(1, b.Len()/sampledMoves)
 	var moves []float64
-	for i := step; i < len(x); i += step {
-		if m := math.Abs(x[i] - x[i-1]); m > 0 {
+	for i := range b.Places(step, b.Len(), step) {
+		if m := math.Abs(num.Log(b.Close[i]) - num.Log(b.Close[i-1])); m > 0 {
 			moves = append(moves, m)
 		}
 	}
-	if len(moves) == 0 {
+	return middle(moves)
+}
+
+// middle is the median of x, the greater of two; 0 if x is empty.
+func middle(x []float64) float64 {
+	if len(x) == 0 {
 		return 0
 	}
-	slices.Sort(moves)
-	return moves[len(moves)/2]
+	slices.Sort(x)
+	return x[len(x)/2]
 }

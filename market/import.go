@@ -56,7 +56,7 @@ func (o ImportOptions) withDefaults() (ImportOptions, error) {
 // rows is a table as it was read: not yet in order, not yet trusted.
 type rows struct {
 	Bars
-	line []int32 // where each row stood
+	line []int32 // where each row stood; nil: row i in line i+1
 
 	full    []rows // tables of pieceRows that were read before; join makes one table of all
 	shared  bool   // the columns are another's: see own
@@ -157,12 +157,26 @@ func giveUp(bytes int) {
 	}
 }
 
+// lineOf is where row i stood.
+func (r *rows) lineOf(i int) int {
+	if r.line == nil {
+		return i + 1
+	}
+	return int(r.line[i])
+}
+
 // own makes the columns the table's own before one of them is changed.
 func (r *rows) own() {
 	if !r.shared {
 		return
 	}
 	r.shared = false
+	if r.line == nil {
+		r.line = make([]int32, r.Len())
+		for i := range r.line {
+			r.line[i] = int32(i + 1)
+		}
+	}
 	r.Time = slices.Clone(r.Time)
 	for _, c := range r.columns() {
 		*c = slices.Clone(*c)
@@ -170,6 +184,9 @@ func (r *rows) own() {
 }
 
 func (r *rows) permute(at []int32) {
+	if r.line == nil {
+		r.own()
+	}
 	r.Time = permuted(r.Time, at)
 	for _, c := range r.columns() {
 		*c = permuted(*c, at)
@@ -204,7 +221,9 @@ func (r *rows) put(w, i int) {
 
 func (r *rows) cut(n int) {
 	r.Bars = *r.Slice(0, n)
-	r.line = r.line[:n]
+	if r.line != nil {
+		r.line = r.line[:n]
+	}
 }
 
 // divided turns points into prices. They are rounded first because some feeds

@@ -127,7 +127,7 @@ func (e *InvalidError) Error() string {
 		b.WriteString("\n  " + f.String())
 	}
 	if n > shown {
-		fmt.Fprintf(&b, "\n  and %d more", n-shown)
+		fmt.Fprintf(&b, "\n  and %s more", text.Grouped(n-shown))
 	}
 	return b.String()
 }

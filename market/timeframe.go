@@ -65,12 +65,12 @@ func (tf Timeframe) MadeOf(base Timeframe) bool {
 }
 
 // infer is the timeframe whose length is the most frequent distance between
-// neighbours of the ascending times t, and that distance. The timeframe is ""
+// neighbouring bars, and that distance. The timeframe is ""
 // where no timeframe has that length.
-func infer(t []int64) (Timeframe, time.Duration) {
+func infer(b *Bars) (Timeframe, time.Duration) {
 	var distances tally
-	for i := 1; i < len(t); i++ {
-		d := t[i] - t[i-1]
+	for i := range b.Places(1, b.Len(), 1) {
+		d := b.Time[i] - b.Time[i-1]
 		if d >= 28*day && d <= 31*day {
 			d = 30 * day // any month
 		}

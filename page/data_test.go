@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -53,6 +54,31 @@ func TestUpload_IsCheckedBeforeItIsStored(t *testing.T) {
 	_, body = admin.upload("eurusd_1h.csv", prices(1200))
 	found = loadID.FindStringSubmatch(body)
 	has(t, admin.eventually("/data/import?op="+found[1], "An import would be refused"), "mode append", "Exists already")
+}
+
+// What a file does not say itself is said in the form, as on the command line.
+func TestUpload_TakesWhatTheFileDoesNotSay(t *testing.T) {
+	l := openLab(t)
+	admin := l.browser(ktrdr.ScopeAdmin)
+	file := "Date;Open;High;Low;Close;Adj Close;Volume\n"
+	for day := 1; day <= 12; day++ {
+		file += fmt.Sprintf("%02d/01/2020;1,100;1,300;1,100;1,200;1,150;5\n", day)
+	}
+	_, body := admin.upload("AAPL_1d.csv", file)
+	id := loadID.FindStringSubmatch(body)[1]
+	refused := admin.eventually("/data/import?op="+id, "cannot be imported")
+	has(t, refused, "--decimal comma", `name="dates"`, `name="decimal"`, `name="adjusted"`)
+
+	_, body = admin.upload("AAPL_1d.csv", file, "dates", "day-first", "decimal", "comma", "adjusted", "1")
+	id = loadID.FindStringSubmatch(body)[1]
+	checked := admin.eventually("/data/import?op="+id, "Nothing is stored yet")
+	has(t, checked, "2020-01-12", "columns time (Date)", "decimal comma", " --dates day-first --decimal comma --adjusted",
+		`value="day-first" selected`, `value="comma" selected`,
+		`name="adjusted" value="1" checked`)
+	_, body = admin.post("/data/import", formOf(t, checked))
+	id = loadID.FindStringSubmatch(body)[1]
+	admin.eventually("/data/import?op="+id, "12 bars of AAPL 1d imported.")
+	has(t, admin.get("/data/AAPL/1d"), "scaled to the adjusted close")
 }
 
 func TestUpload_IsRefused(t *testing.T) {

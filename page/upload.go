@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,8 @@ import (
 // importView is the form of an import, and what a dry run of it found.
 type importView struct {
 	Timeframes []option
+	Dates      []option
+	Decimals   []option
 	Modes      []option
 	Values     map[string]string
 	Key        string // of the form that checks a file
@@ -45,6 +48,27 @@ var importModes = []option{
 	{Value: "", Name: "Refuse the file"},
 	{Value: string(jobs.ImportAppend), Name: "Add the new bars"},
 	{Value: string(jobs.ImportReplace), Name: "Replace the series"},
+}
+
+var dateOrders = []option{
+	{Value: "", Name: "What the dates show"},
+	{Value: string(market.DayFirst), Name: "Day first (31/12/2024)"},
+	{Value: string(market.MonthFirst), Name: "Month first (12/31/2024)"},
+}
+
+var decimalMarks = []option{
+	{Value: "", Name: "What the numbers show"},
+	{Value: "point", Name: "Point (1,234.5)"},
+	{Value: "comma", Name: "Comma (1.234,5)"},
+}
+
+// chosen marks the option of a value.
+func chosen(all []option, value string) []option {
+	list := slices.Clone(all)
+	for i := range list {
+		list[i].Chosen = list[i].Value == value
+	}
+	return list
 }
 
 // upload keeps the file of a form and starts a dry run of its import. The fields
@@ -134,7 +158,8 @@ func (p *Pages) startImport(ctx context.Context, r *http.Request) (string, error
 func (p *Pages) load(ctx context.Context, form url.Values, dry bool) (string, error) {
 	in := jobs.DataLoadRequest{
 		SHA256: form.Get("sha256"), Name: form.Get("name"), Symbol: strings.TrimSpace(form.Get("symbol")), Timeframe: form.Get("timeframe"),
-		Zone: strings.TrimSpace(form.Get("zone")), Normalise: form.Get("normalise") != "", Mode: form.Get("mode"),
+		Zone: strings.TrimSpace(form.Get("zone")), Dates: form.Get("dates"), Decimal: form.Get("decimal"), Adjusted: form.Get("adjusted") != "",
+		Normalise: form.Get("normalise") != "", Mode: form.Get("mode"),
 		SameMarketAs: strings.TrimSpace(form.Get("same_market_as")), NewMarket: form.Get("new_market") != "", DryRun: dry,
 	}
 	if text := strings.TrimSpace(form.Get("divide")); text != "" {
@@ -173,10 +198,8 @@ func (p *Pages) readImport(ctx context.Context, r *http.Request) (any, error) {
 	for _, tf := range market.Timeframes {
 		v.Timeframes = append(v.Timeframes, option{Value: string(tf), Name: string(tf), Chosen: v.Values["timeframe"] == string(tf)})
 	}
-	for _, m := range importModes {
-		m.Chosen = m.Value == v.Values["mode"]
-		v.Modes = append(v.Modes, m)
-	}
+	v.Dates, v.Decimals = chosen(dateOrders, v.Values["dates"]), chosen(decimalMarks, v.Values["decimal"])
+	v.Modes = chosen(importModes, v.Values["mode"])
 	return v, nil
 }
 
@@ -221,6 +244,9 @@ func (d *dryRun) told(got *jobs.LoadResult) {
 		{Name: "Bars", Value: count(e.Bars)},
 		{Name: "First bar", Value: unixStamp(e.First)},
 		{Name: "Last bar", Value: unixStamp(e.Last)},
+	}
+	if r := got.Report.Recognised; r != nil {
+		d.Facts = append(d.Facts, fact{Name: "Read as", Value: r.String()})
 	}
 	if was := got.Replaced; was != nil {
 		d.Facts = append(d.Facts, fact{Name: "Exists already", Value: fmt.Sprintf("%s bars until %s", count(was.Bars), unixStamp(was.Last))})
@@ -269,11 +295,16 @@ func fieldsOf(s *jobs.LoadSpec) []field {
 		{"symbol", s.Symbol},
 		{"timeframe", string(s.Timeframe)},
 		{"zone", s.Zone},
+		{"dates", string(s.Dates)},
+		{"decimal", s.Decimal},
 		{"mode", string(s.Mode)},
 		{"same_market_as", s.SameMarketAs},
 	}
 	if s.Divide > 0 {
 		fields = append(fields, field{"divide", strconv.FormatFloat(s.Divide, 'f', -1, 64)})
+	}
+	if s.Adjusted {
+		fields = append(fields, field{"adjusted", "1"})
 	}
 	if s.Normalise {
 		fields = append(fields, field{"normalise", "1"})
@@ -298,6 +329,9 @@ func importCommand(s *jobs.LoadSpec) string {
 	}
 	add(s.Timeframe != "", "timeframe "+string(s.Timeframe))
 	add(s.Zone != "" && s.Zone != "UTC", "zone "+shellWord(s.Zone, false))
+	add(s.Dates != "", "dates "+string(s.Dates))
+	add(s.Decimal != "", "decimal "+s.Decimal)
+	add(s.Adjusted, "adjusted")
 	add(s.Divide > 0, "divide "+strconv.FormatFloat(s.Divide, 'f', -1, 64))
 	add(s.Normalise, "normalise")
 	add(s.Mode != "", string(s.Mode))

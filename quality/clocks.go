@@ -1,7 +1,6 @@
 package quality
 
 import (
-	"fmt"
 	"slices"
 	"time"
 	_ "time/tzdata" // summer times must be known where the system has no zone files
@@ -91,9 +90,9 @@ func (j *judge) shifted(weeks []weekEnds, by int64, closes []int64, from int) {
 	if by < 0 {
 		direction = "earlier"
 	}
-	j.notes.add(ShiftedClock, severity, weeks[0].open, weeks[n-1].close, float64(n), fmt.Sprintf(
+	j.notes.add(ShiftedClock, severity, weeks[0].open, weeks[n-1].close, float64(n),
 		"the week %s %s %s than usual in %d weeks in a row, from %s to %s",
-		ends, time.Duration(max(by, -by))*time.Second, direction, n, when(weeks[0].open), when(weeks[n-1].close)))
+		ends, time.Duration(max(by, -by))*time.Second, direction, n, when(weeks[0].open), when(weeks[n-1].close))
 }
 
 // weeks lists when each week of trading opened and closed. A market without
@@ -102,9 +101,9 @@ func (j *judge) weeks() []weekEnds {
 	b := j.bars
 	var all []weekEnds
 	start := -1
-	for k := 1; k < len(j.days); k++ {
-		i := j.days[k].from
-		if b.Time[i]-b.Time[i-1] < weekendGap {
+	for k, d := range j.eachDay() {
+		i := d.from
+		if k == 0 || b.Time[i]-b.Time[i-1] < weekendGap {
 			continue
 		}
 		if start >= 0 {
@@ -231,8 +230,8 @@ func (j *judge) skippedHours() {
 			severity = Severe
 		}
 		last := missing[len(missing)-1]
-		j.notes.add(SkippedHour, severity, missing[0], last, float64(len(missing)), fmt.Sprintf(
-			"the hour from %s is missing, which clocks in %s skip: the times are of that zone and were read as UTC", when(last), loc))
+		j.notes.add(SkippedHour, severity, missing[0], last, float64(len(missing)),
+			"the hour from %s is missing, which clocks in %s skip: the times are of that zone and were read as UTC", when(last), loc)
 		j.notes.count(SkippedHour, severity, len(missing))
 		return
 	}

@@ -75,9 +75,9 @@ func (s shared) otherSeries(n *notes, old, now *market.Bars, first, last int64) 
 	if math.Abs(ratio) > sameRatio && spread < constantRatio {
 		text := fmt.Sprintf("the new prices are %.6g times the ones of the same time before", factor)
 		if k := powerOfTen(factor); k != 0 {
-			n.add(UnitJump, Severe, first, last, 1, text+": they are in another unit")
+			n.add(UnitJump, Severe, first, last, 1, "%s: they are in another unit", text)
 		} else {
-			n.add(AdjustedJoined, Severe, first, last, 1, text+": one of them is adjusted")
+			n.add(AdjustedJoined, Severe, first, last, 1, "%s: one of them is adjusted", text)
 		}
 		n.all[0].Count = len(s.at)
 		return true
@@ -90,15 +90,15 @@ func (s shared) otherSeries(n *notes, old, now *market.Bars, first, last int64) 
 		for _, by := range []int64{h * 3600, -h * 3600} {
 			moved := share(old, now, by)
 			if len(moved.at) >= sharedBars && moved.correlation(old, now) >= shiftedReturns {
-				n.add(ShiftedClock, Severe, first, last, 1, fmt.Sprintf(
-					"the new bars are those before with times shifted by %+d h: they were read in another zone", by/3600))
+				n.add(ShiftedClock, Severe, first, last, 1,
+					"the new bars are those before with times shifted by %+d h: they were read in another zone", by/3600)
 				n.all[0].Count = len(s.at)
 				return true
 			}
 		}
 	}
-	n.add(OtherMarket, Severe, first, last, 1, fmt.Sprintf(
-		"the returns of %d bars that both have correlate %.2f: the new prices are of another market", len(s.at), r))
+	n.add(OtherMarket, Severe, first, last, 1,
+		"the returns of %d bars that both have correlate %.2f: the new prices are of another market", len(s.at), r)
 	n.all[0].Count = len(s.at)
 	return true
 }
@@ -167,8 +167,8 @@ func (s shared) revisions(n *notes, old, now *market.Bars) {
 	case count == 1 && last == old.Time[old.Len()-1]:
 		severity = Info // the last bar was not complete
 	}
-	n.add(Revised, severity, first, last, 1, fmt.Sprintf(
-		"%d of %d bars differ from those before, by %.3g%% in the median and %.3g%% at most, at %s",
-		count, len(s.at), 100*typical, 100*largest, when(worst)))
+	n.add(Revised, severity, first, last, 1,
+		"%d of %d bars differ from those before, by %.3g %% in the median and %.3g %% at most, at %s",
+		count, len(s.at), 100*typical, 100*largest, when(worst))
 	n.all[0].Count = count
 }

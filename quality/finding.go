@@ -214,11 +214,12 @@ type noted struct {
 	size float64
 }
 
-// add notes one case; size says how bad it is beside others of its rule.
-func (n *notes) add(r ContentRule, s Severity, first, last int64, size float64, text string) {
+// add notes one case; size says how bad it is beside others of its rule. The sentence is
+// made only if it is kept.
+func (n *notes) add(r ContentRule, s Severity, first, last int64, size float64, format string, args ...any) {
 	sealed := n.sealed != 0 && last >= n.sealed
 	if sealed {
-		first, last, size, text = n.sealed, n.sealed, 0, describe(r).Meaning+"; it is in the holdout, so where and how much is not shown"
+		first, last, size = n.sealed, n.sealed, 0
 	}
 	for i := range n.all {
 		if f := &n.all[i]; f.Rule == r && f.Severity == s && f.Sealed == sealed {
@@ -228,15 +229,17 @@ func (n *notes) add(r ContentRule, s Severity, first, last int64, size float64, 
 			}
 			f.First, f.Last = min(f.First, first), max(f.Last, last)
 			if size > f.size {
-				f.size, f.Text = size, text
+				f.size, f.Text = size, fmt.Sprintf(format, args...)
 			}
 			return
 		}
 	}
-	f := ContentFinding{Rule: r, Severity: s, First: first, Last: last, Count: 1, At: []int64{first}, Text: text, Do: describe(r).Do}
+	f := ContentFinding{Rule: r, Severity: s, First: first, Last: last, Count: 1, At: []int64{first}, Do: describe(r).Do}
 	f.Sealed = sealed
 	if sealed {
-		f.At = []int64{}
+		f.At, f.Text = []int64{}, describe(r).Meaning+"; it is in the holdout, so where and how much is not shown"
+	} else {
+		f.Text = fmt.Sprintf(format, args...)
 	}
 	n.all = append(n.all, noted{f, size})
 }

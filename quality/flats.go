@@ -25,7 +25,7 @@ func (j *judge) flats() {
 	odds := j.flatOdds()
 	b := j.bars
 	run, points, moved, ranges := 0, 0, 0, 0
-	for i := 1; i <= b.Len(); i++ {
+	for i := range b.Places(1, b.Len()+1, 1) {
 		point := i < b.Len() && b.High[i] == b.Low[i]
 		flat := point && b.Close[i] == b.Close[i-1]
 		if flat {
@@ -59,8 +59,8 @@ func (j *judge) flats() {
 // closeOnly notes bars from i until k that have only a close.
 func (j *judge) closeOnly(i, k int) {
 	b := j.bars
-	j.notes.add(CloseOnly, Warning, b.Time[i], b.Time[k-1], float64(k-i), fmt.Sprintf(
-		"the %d bars from %s to %s have no range: their open, high, low and close are one price", k-i, when(b.Time[i]), when(b.Time[k-1])))
+	j.notes.add(CloseOnly, Warning, b.Time[i], b.Time[k-1], float64(k-i),
+		"the %d bars from %s to %s have no range: their open, high, low and close are one price", k-i, when(b.Time[i]), when(b.Time[k-1]))
 }
 
 // seriesOfCloses turns the warnings about parts into one fact about the series.
@@ -81,7 +81,7 @@ func (j *judge) flatOdds() [hoursOfWeek]float64 {
 	if stride%2 == 0 {
 		stride++
 	}
-	for i := stride; i < b.Len(); i += stride {
+	for i := range b.Places(stride, b.Len(), stride) {
 		h := j.hourAt(i)
 		seen[h]++
 		if b.High[i] == b.Low[i] && b.Close[i] == b.Close[i-1] {
@@ -116,9 +116,9 @@ func (j *judge) flatRun(i, k int, odds [hoursOfWeek]float64) {
 	if surprise >= flatSevere && j.lasts(i, k) {
 		severity = Severe
 	}
-	j.notes.add(ConstantRun, severity, b.Time[i], b.Time[k-1], float64(k-i), fmt.Sprintf(
+	j.notes.add(ConstantRun, severity, b.Time[i], b.Time[k-1], float64(k-i),
 		"the price stands at %s for %d bars, from %s to %s; at these hours 1 bar in %s does", price(b.Close[i]), k-i,
-		when(b.Time[i]), when(b.Time[k-1]), oneIn(surprise/float64(k-i))))
+		when(b.Time[i]), when(b.Time[k-1]), oneIn(surprise/float64(k-i)))
 }
 
 func oneIn(logOdds float64) string { return fmt.Sprintf("%.0f", math.Max(1, num.Exp(logOdds))) }

@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"iter"
 	"time"
 
 	"github.com/ktrdr/ktrdr/market"
@@ -31,7 +32,8 @@ type OpenSpan struct{ From, Until time.Time }
 // Options are what is known of a market beside its bars. The zero value is
 // enough.
 type Options struct {
-	Class  AssetClass
+	Class  AssetClass // that the user says
+	Named  AssetClass // that the name of the symbol says; where the bars have many weekends it is no share
 	Splits []Split    // that are known: prices may jump there
 	Open   []OpenSpan // times on weekends at which the market is known to trade
 	// Trades says when the venue is open, holidays included. Nil: the bars decide.
@@ -120,7 +122,8 @@ func (j *judge) cutDays() {
 	b := j.bars
 	end := int64(-1 << 62)
 	var d *dayBars
-	for i, t := range b.Time {
+	for i := range b.Places(0, b.Len(), 1) {
+		t := b.Time[i]
 		if t >= end {
 			if d != nil {
 				d.to = i
@@ -136,4 +139,19 @@ func (j *judge) cutDays() {
 		}
 	}
 	d.to = b.Len()
+}
+
+// eachDay gives the days in order, of which a part is in memory: see market.Bars.Places.
+func (j *judge) eachDay() iter.Seq2[int, dayBars] {
+	const bars = 1 << 10
+	return func(yield func(int, dayBars) bool) {
+		k := 0
+		for at := range j.bars.Places(0, j.bars.Len(), bars) {
+			for ; k < len(j.days) && j.days[k].from < at+bars; k++ {
+				if !yield(k, j.days[k]) {
+					return
+				}
+			}
+		}
+	}
 }

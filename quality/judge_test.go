@@ -38,6 +38,16 @@ func TestJudge_DoesNotReportWhatIsKnown(t *testing.T) {
 	}
 }
 
+// A coin may have the name of a share. Its bars on weekends say that it is a coin.
+func TestJudge_TakesNoMarketOfWeekendsForAShare(t *testing.T) {
+	b := coin.make(3)
+	times(0.25, 9000, all)(b)
+	got := quality.Judge(b, quality.Options{Named: quality.Stock})
+	if found(got, quality.SplitMissed, quality.Info) || !found(got, quality.LevelJump, quality.Warning) {
+		t.Errorf("got %v, want a jump of the level", got)
+	}
+}
+
 func TestJudge_FindsBarsAtTimesAtWhichTheVenueIsClosed(t *testing.T) {
 	b := share.make(3)
 	for limit, want := range map[int]quality.Severity{0: "", 20: quality.Warning, 600: quality.Severe} {

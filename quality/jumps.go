@@ -42,15 +42,15 @@ type jump struct {
 func (j *judge) jumps() {
 	b := j.bars
 	var steps []jump
-	for k := 0; k*blockBars < b.Len(); k++ {
-		limit := 1 + lookAt*j.scale.block[k]
-		for i := max(1, k*blockBars); i < min(b.Len(), (k+1)*blockBars); i++ {
+	for at := range b.Places(0, b.Len(), blockBars) {
+		limit, end := 1+lookAt*j.scale.at(at), min(b.Len(), at+blockBars)
+		for i := max(1, at); i < end; i++ {
 			p := b.Close[i-1]
 			if max(p, b.High[i]) <= limit*min(p, b.Low[i]) {
 				continue
 			}
 			if until := j.spike(i); until > i {
-				for i+1 < until && i+1 < min(b.Len(), (k+1)*blockBars) {
+				for i+1 < until && i+1 < end {
 					i++
 				}
 				continue
@@ -81,17 +81,17 @@ func (j *judge) spike(i int) int {
 		}
 		at := b.Time[i]
 		if k := powerOfTen(b.Close[i] / before); k != 0 {
-			j.notes.add(UnitJump, Severe, at, b.Time[back-1], math.Abs(out), fmt.Sprintf(
-				"%s closes at %s, %s times the close before, and is back at %s", when(at), price(b.Close[i]), tens(k), price(b.Close[back])))
+			j.notes.add(UnitJump, Severe, at, b.Time[back-1], math.Abs(out),
+				"%s closes at %s, %s times the close before, and is back at %s", when(at), price(b.Close[i]), tens(k), price(b.Close[back]))
 			return back
 		}
 		severity := Warning
 		if moves >= spikeLong || moves >= spikeSevere && back == i+1 {
 			severity = Severe
 		}
-		j.notes.add(Spike, severity, at, b.Time[back-1], moves, fmt.Sprintf(
+		j.notes.add(Spike, severity, at, b.Time[back-1], moves,
 			"the close of %s is %s, %s away from %s before it, and %s is back at %s: %.0f usual moves",
-			when(at), price(b.Close[i]), percent(b.Close[i]/before-1), price(before), when(b.Time[back]), price(b.Close[back]), moves))
+			when(at), price(b.Close[i]), percent(b.Close[i]/before-1), price(before), when(b.Time[back]), price(b.Close[back]), moves)
 		return back
 	}
 	return 0
@@ -118,16 +118,16 @@ func (j *judge) wick(i int) {
 	}
 	at := b.Time[i]
 	if k := powerOfTen(value / from); k != 0 {
-		j.notes.add(UnitJump, Severe, at, at, distance, fmt.Sprintf("the %s of %s is %s, %s times the closes around it",
-			name, when(at), price(value), tens(k)))
+		j.notes.add(UnitJump, Severe, at, at, distance, "the %s of %s is %s, %s times the closes around it",
+			name, when(at), price(value), tens(k))
 		return
 	}
 	severity := Warning
 	if distance > 0.5 && moves >= 3*spikeWick {
 		severity = Severe
 	}
-	j.notes.add(Spike, severity, at, at, moves, fmt.Sprintf("the %s of %s is %s, %s away from every close around it: %.0f usual moves",
-		name, when(at), price(value), percent(value/from-1), moves))
+	j.notes.add(Spike, severity, at, at, moves, "the %s of %s is %s, %s away from every close around it: %.0f usual moves",
+		name, when(at), price(value), percent(value/from-1), moves)
 }
 
 // stays tells whether the price steps at bar i to another level and stays there.
@@ -178,10 +178,14 @@ func (j *judge) judgeSteps(steps []jump) {
 }
 
 // splits tells whether the market may be one of shares: it closes at night or
-// has no bars on weekends, unless the user says what it is.
+// has no bars on weekends, unless the user says what it is. The name of the symbol
+// decides for currencies and coins, and for markets that trade all day from Monday to Friday.
 func (j *judge) splits() bool {
 	if j.opt.Class != AnyClass {
 		return j.opt.Class == Stock
+	}
+	if j.opt.Named == Currency || j.opt.Named == Crypto {
+		return false
 	}
 	if j.step == 0 || j.step > daySeconds {
 		return true
@@ -197,7 +201,7 @@ func (j *judge) splits() bool {
 	if 5*weekend > len(j.days) {
 		return false
 	}
-	return !j.intraday() || median(bars)*float64(j.step) <= longestSession
+	return !j.intraday() || j.opt.Named == Stock || median(bars)*float64(j.step) <= longestSession
 }
 
 // story says from where to where a step goes.
@@ -214,7 +218,7 @@ func (j *judge) unitStep(s jump) bool {
 		return false
 	}
 	at, story := j.story(s)
-	j.notes.add(UnitJump, Severe, at, at, math.Abs(float64(k)), fmt.Sprintf("prices go %s and stay there: %s times", story, tens(k)))
+	j.notes.add(UnitJump, Severe, at, at, math.Abs(float64(k)), "prices go %s and stay there: %s times", story, tens(k))
 	return true
 }
 
@@ -224,9 +228,9 @@ func (j *judge) jointStep(s jump) bool {
 		return false
 	}
 	at, story := j.story(s)
-	j.notes.add(AdjustedJoined, Severe, at, at, s.moves, fmt.Sprintf(
+	j.notes.add(AdjustedJoined, Severe, at, at, s.moves,
 		"prices go %s, by %s, and have another number of decimals from there: adjusted prices joined with unadjusted ones",
-		story, percent(s.ratio-1)))
+		story, percent(s.ratio-1))
 	return true
 }
 
@@ -245,7 +249,7 @@ func (j *judge) splitStep(s jump) bool {
 	if s.ratio > 1 {
 		rule, text = SplitTwice, "prices rise %s and stay there, as where a split of %s is applied twice"
 	}
-	j.notes.add(rule, severity, at, at, s.moves, fmt.Sprintf(text, story, n))
+	j.notes.add(rule, severity, at, at, s.moves, text, story, n)
 	return true
 }
 
@@ -272,8 +276,8 @@ func (j *judge) otherPart(s, back jump) {
 	if s.moves >= 2*jumpLevel && back.moves >= 2*jumpLevel {
 		severity = Severe
 	}
-	j.notes.add(OtherMarket, severity, first, last, s.moves, fmt.Sprintf(
-		"the %d bars from %s to %s are at %.4g times the price before and after them", n, when(first), when(last), s.ratio))
+	j.notes.add(OtherMarket, severity, first, last, s.moves,
+		"the %d bars from %s to %s are at %.4g times the price before and after them", n, when(first), when(last), s.ratio)
 }
 
 // levelStep notes an opening that nothing explains. A bar with a wide range is
@@ -288,9 +292,9 @@ func (j *judge) levelStep(s jump) {
 		severity = Severe
 	}
 	at := b.Time[i]
-	j.notes.add(LevelJump, severity, at, at, s.moves, fmt.Sprintf(
+	j.notes.add(LevelJump, severity, at, at, s.moves,
 		"prices go from %s to %s at %s, by %s, and stay there: %.0f usual openings",
-		price(b.Close[i-1]), price(b.Open[i]), when(at), percent(s.ratio-1), s.moves))
+		price(b.Close[i-1]), price(b.Open[i]), when(at), percent(s.ratio-1), s.moves)
 }
 
 // calm tells whether a step lies between two bars, the second of which has a
@@ -351,15 +355,32 @@ func splitOf(ratio float64) string {
 	return ""
 }
 
-func tens(k int) string {
+// tens is 10^k in sentences.
+type tens int
+
+// String writes it out.
+func (k tens) String() string {
 	if k > 0 {
-		return fmt.Sprintf("%.0f", math.Pow10(k))
+		return fmt.Sprintf("%.0f", math.Pow10(int(k)))
 	}
-	return fmt.Sprintf("1/%.0f", math.Pow10(-k))
+	return fmt.Sprintf("1/%.0f", math.Pow10(-int(k)))
 }
 
-func when(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04") }
+// when is an instant in sentences, Unix seconds. Like price and percent it is written
+// out only where its sentence is kept: of a bad file there may be one for each bar.
+type when int64
 
-func price(p float64) string { return fmt.Sprintf("%.6g", p) }
+// String writes it out.
+func (t when) String() string { return time.Unix(int64(t), 0).UTC().Format("2006-01-02 15:04") }
 
-func percent(share float64) string { return fmt.Sprintf("%+.2f%%", 100*share) }
+// price is a price in sentences.
+type price float64
+
+// String writes it out.
+func (p price) String() string { return fmt.Sprintf("%.6g", float64(p)) }
+
+// percent is a share in sentences.
+type percent float64
+
+// String writes it out.
+func (share percent) String() string { return fmt.Sprintf("%+.2f %%", 100*float64(share)) }

@@ -25,8 +25,8 @@ func (j *judge) precision() {
 	length := max(decimalBars, (b.Len()+decimalsParts-1)/decimalsParts)
 	parts := b.Len() / length
 	digits := make([]int, parts)
-	for k := range digits {
-		digits[k] = decimalsOf(b.Close[k*length:(k+1)*length], max(1, length/decimalBars))
+	for at := range b.Places(0, parts*length, length) {
+		digits[at/length] = decimalsOf(b.Close[at:at+length], max(1, length/decimalBars))
 	}
 	for k := 1; k < parts; k++ {
 		if !changed(digits, k) {
@@ -36,8 +36,8 @@ func (j *judge) precision() {
 		i := joint(b, max(1, (k-1)*length), min(b.Len(), (k+1)*length), lo, digits[k] > digits[k-1])
 		j.joint[i] = true
 		at := b.Time[i]
-		j.notes.add(Precision, Info, at, at, float64(digits[k]), fmt.Sprintf(
-			"prices have %s decimals until %s and %s from there", named(digits[k-1]), when(at), named(digits[k])))
+		j.notes.add(Precision, Info, at, at, float64(digits[k]),
+			"prices have %s decimals until %s and %s from there", named(digits[k-1]), when(at), named(digits[k]))
 	}
 }
 

@@ -1,7 +1,6 @@
 package quality
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 
@@ -32,7 +31,7 @@ func (j *judge) repeats() {
 		return
 	}
 	seen := map[uint64]int{}
-	for k, d := range j.days {
+	for k, d := range j.eachDay() {
 		if d.to-d.from < repeatBars {
 			continue
 		}
@@ -102,6 +101,6 @@ func (j *judge) repeat(x, y, n int) {
 	if said >= repeatSevere {
 		severity = Severe
 	}
-	j.notes.add(RepeatedDay, severity, b.Time[y], b.Time[y+n-1], said, fmt.Sprintf("the %d bars from %s to %s are those from %s to %s",
-		n, when(b.Time[y]), when(b.Time[y+n-1]), when(b.Time[x]), when(b.Time[x+n-1])))
+	j.notes.add(RepeatedDay, severity, b.Time[y], b.Time[y+n-1], said, "the %d bars from %s to %s are those from %s to %s",
+		n, when(b.Time[y]), when(b.Time[y+n-1]), when(b.Time[x]), when(b.Time[x+n-1]))
 }

@@ -44,9 +44,10 @@ func (j *judge) measure() {
 	n := (b.Len() + blockBars - 1) / blockBars
 	s.block = make([]float64, n)
 	moves := make([]float64, 0, blockBars)
-	for k := range s.block {
+	for at := range b.Places(0, b.Len(), blockBars) {
+		k := at / blockBars
 		moves = moves[:0]
-		for i := max(1, k*blockBars); i < min(b.Len(), (k+1)*blockBars); i++ {
+		for i := max(1, at); i < min(b.Len(), at+blockBars); i++ {
 			if p, c := b.Close[i-1], b.Close[i]; p != c {
 				moves = append(moves, size(p, c))
 			}
@@ -85,7 +86,7 @@ func (s *scales) at(i int) float64 { return s.block[i/blockBars] }
 // ticks finds the smallest step between closes, over an even sample of them.
 func (s *scales) ticks(b *market.Bars) {
 	stride := max(1, b.Len()/20_000)
-	for i := stride; i < b.Len(); i += stride {
+	for i := range b.Places(stride, b.Len(), stride) {
 		if d := math.Abs(b.Close[i] - b.Close[i-1]); d > 0 && (s.tick == 0 || d < s.tick) {
 			s.tick = d
 		}
@@ -104,7 +105,7 @@ func (j *judge) measureHours() {
 	if stride%2 == 0 {
 		stride++ // an even stride could miss hours
 	}
-	for i := stride; i < b.Len(); i += stride {
+	for i := range b.Places(stride, b.Len(), stride) {
 		scale := s.at(i)
 		if m := size(b.Close[i-1], b.Close[i]); m > 0 && j.intraday() {
 			h := ofWeek(b.Time[i]) / 3600
@@ -129,7 +130,7 @@ func (j *judge) measureGaps() {
 	var gaps [2][]float64
 	b := j.bars
 	stride := max(1, b.Len()/(40*gapSamples))
-	for i := stride; i < b.Len(); i += stride {
+	for i := range b.Places(stride, b.Len(), stride) {
 		kind := j.after(i)
 		if len(gaps[kind]) < gapSamples {
 			gaps[kind] = append(gaps[kind], size(b.Close[i-1], b.Open[i])/j.scale.at(i))

@@ -1,7 +1,6 @@
 package quality
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -15,8 +14,8 @@ func (j *judge) sessions() {
 		return
 	}
 	var closed []int64
-	for _, t := range j.bars.Time {
-		if !j.opt.Trades(time.Unix(t, 0)) {
+	for i := range j.bars.Places(0, j.bars.Len(), 1) {
+		if t := j.bars.Time[i]; !j.opt.Trades(time.Unix(t, 0)) {
 			closed = append(closed, t)
 		}
 	}
@@ -25,7 +24,7 @@ func (j *judge) sessions() {
 		severity = Severe
 	}
 	for _, t := range closed {
-		j.notes.add(ClosedHours, severity, t, t, 0, fmt.Sprintf("%d of %d bars stand at times at which the venue is closed, the first at %s",
-			len(closed), j.bars.Len(), when(closed[0])))
+		j.notes.add(ClosedHours, severity, t, t, 0, "%d of %d bars stand at times at which the venue is closed, the first at %s",
+			len(closed), j.bars.Len(), when(closed[0]))
 	}
 }

@@ -1,7 +1,6 @@
 package quality
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/ktrdr/ktrdr/num"
@@ -30,8 +29,8 @@ func (j *judge) volumes() {
 		if step < 0 {
 			way = "fall to 1 in"
 		}
-		j.notes.add(VolumeUnit, Warning, t, t, math.Abs(step), fmt.Sprintf(
-			"volumes %s %.3g of what they were, from about %s, and stay there: the unit may be another", way, times, when(t)))
+		j.notes.add(VolumeUnit, Warning, t, t, math.Abs(step),
+			"volumes %s %.3g of what they were, from about %s, and stay there: the unit may be another", way, times, when(t))
 	}
 }
 
@@ -57,16 +56,12 @@ func (j *judge) volumeParts() (starts []int, level []float64) {
 		}
 		return starts, level
 	}
-	for k := 1; k <= len(j.days); k++ {
-		if k < len(j.days) && ofWeek(j.days[k].date*daySeconds) >= ofWeek(j.days[k-1].date*daySeconds) {
-			continue
+	for k, d := range j.eachDay() {
+		if k > 0 && ofWeek(d.date*daySeconds) < ofWeek(j.days[k-1].date*daySeconds) {
+			part(from, d.from)
+			from = d.from
 		}
-		to := b.Len()
-		if k < len(j.days) {
-			to = j.days[k].from
-		}
-		part(from, to)
-		from = to
 	}
+	part(from, b.Len())
 	return starts, level
 }

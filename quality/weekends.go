@@ -1,7 +1,5 @@
 package quality
 
-import "fmt"
-
 const (
 	weekendHours  = 48
 	usualWeekend  = 0.5 // share of weeks in which an hour of the weekend has bars, if the market trades then
@@ -25,7 +23,7 @@ func (j *judge) weekends() {
 	odd, flat, on := 0, 0, 0
 	var first, last, week int64
 	b := j.bars
-	for _, d := range j.days {
+	for _, d := range j.eachDay() {
 		if ofWeek(d.date*daySeconds) < saturdayStart {
 			continue
 		}
@@ -62,8 +60,8 @@ func (j *judge) oddWeekends(odd, flat, on, weeks int, first, last int64) {
 			severity = Severe
 		}
 	}
-	j.notes.add(WeekendBars, severity, first, last, 1, fmt.Sprintf(
-		"%d bars stand on %d of %d weekends, at hours at which this market is otherwise closed%s", odd, on, weeks, kind))
+	j.notes.add(WeekendBars, severity, first, last, 1,
+		"%d bars stand on %d of %d weekends, at hours at which this market is otherwise closed%s", odd, on, weeks, kind)
 	j.notes.count(WeekendBars, severity, odd)
 }
 
@@ -74,7 +72,7 @@ func (j *judge) weekendHours() (weeks int, trades [weekendHours]int) {
 	for i := range seen {
 		seen[i] = week
 	}
-	for _, d := range j.days {
+	for _, d := range j.eachDay() {
 		at := d.date * daySeconds
 		w := (at - ofWeek(at) - firstMonday) / weekSeconds
 		if w != week {
@@ -116,7 +114,7 @@ func (j *judge) filledWeekends() {
 	b := j.bars
 	var bars, flat [2]int
 	first, last := int64(0), int64(0)
-	for _, d := range j.days {
+	for _, d := range j.eachDay() {
 		kind := 0
 		if ofWeek(d.date*daySeconds) >= saturdayStart {
 			kind = 1
@@ -131,8 +129,8 @@ func (j *judge) filledWeekends() {
 	if bars[1] < filledSevere || float64(flat[1]) < filledShare*float64(bars[1]) || 2*flat[0] > bars[0] {
 		return
 	}
-	j.notes.add(WeekendBars, Severe, first, last, 1, fmt.Sprintf(
-		"%d of the %d bars on weekends do not move: weekends were filled with the last price", flat[1], bars[1]))
+	j.notes.add(WeekendBars, Severe, first, last, 1,
+		"%d of the %d bars on weekends do not move: weekends were filled with the last price", flat[1], bars[1])
 	j.notes.count(WeekendBars, Severe, bars[1])
 }
 

@@ -31,6 +31,13 @@ func TestCarry_OfTheFileIsCharged(t *testing.T) {
 	if o := two.OverridesFor("EURUSD"); o.CarryLong != 0 || o.Commission != nil || len(two.SymbolOverrides) != 1 {
 		t.Errorf("EURUSD: %+v", o)
 	}
+	if said := (SymbolCosts{Carry: instrument.Carry{Long: 0.021, Short: -0.008}}).Charged(); !strings.HasSuffix(said,
+		"; holding long costs 2.1 % a year, short pays 0.8 % (instruments.yaml)") {
+		t.Errorf("a dry run says %q", said)
+	}
+	if said := other.Charged(); !strings.HasSuffix(said, "; holding costs nothing") {
+		t.Errorf("a dry run says %q of a symbol without", said)
+	}
 	said := strings.Join(PaidCosts{SymbolCosts: aapl}.Sentences(), " ")
 	if !strings.Contains(said, "Holding AAPL costs 0% a year long and 0.5% short, as instruments.yaml says.") {
 		t.Errorf("said %q", said)

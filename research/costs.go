@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -220,6 +221,27 @@ func (c SymbolCosts) raised(own instrument.Costs, is string) string {
 
 func (c SymbolCosts) sideText() string {
 	return instrument.Points(c.PerSide()) + " basis points a side"
+}
+
+// Charged says all that trading and holding the symbol costs.
+func (c SymbolCosts) Charged() string {
+	return fmt.Sprintf("%.3g bp a side (commission %s, slippage %s, half the spread of %s; %s); %s", c.PerSide()*instrument.BasisPoints,
+		instrument.Points(c.Commission), instrument.Points(c.Slippage), instrument.Points(c.Spread), c.sourceText(), heldText(c.Carry))
+}
+
+// heldText says what holding costs, or pays.
+func heldText(c instrument.Carry) string {
+	if c == (instrument.Carry{}) {
+		return "holding costs nothing"
+	}
+	side := func(rate float64) string {
+		verb := "costs"
+		if rate < 0 {
+			verb = "pays"
+		}
+		return fmt.Sprintf("%s %.3g %%", verb, 100*math.Abs(rate))
+	}
+	return fmt.Sprintf("holding long %s a year, short %s (%s)", side(c.Long), side(c.Short), instrument.FileName)
 }
 
 func (c SymbolCosts) sourceText() string {

@@ -63,6 +63,8 @@ type PreviewSeries struct {
 	Context     bool      `json:"context,omitempty"` // it is read and not traded
 	CostPerSide float64   `json:"cost_per_side_bp"`  // the floor, in basis points of a trade's value
 	MadeUp      *bool     `json:"made_up"`           // null: not known
+
+	Costs *SymbolCosts `json:"costs,omitempty"` // the floor, and what holding costs; null: it is not traded
 }
 
 // preview answers a dry run. It checks what Start checks and stores nothing.
@@ -124,8 +126,8 @@ func (p *Preview) addSeries(v divided, c checkedRequest) {
 			Symbol: b.Symbol, Timeframe: string(b.Timeframe), Searched: v.cuts[i], Sealed: b.Len() - v.cuts[i], HoldoutFrom: v.from,
 			MadeUp: v.madeUp[i], Context: i >= len(v.series)-len(c.about.context),
 		}
-		if k := slices.IndexFunc(c.costs, func(c SymbolCosts) bool { return c.Symbol == b.Symbol }); k >= 0 {
-			s.CostPerSide = c.costs[k].PerSide() * 1e4
+		if k := slices.IndexFunc(c.costs, func(c SymbolCosts) bool { return c.Symbol == b.Symbol }); k >= 0 && !s.Context {
+			s.CostPerSide, s.Costs = c.costs[k].PerSide()*1e4, &c.costs[k]
 		}
 		p.Series = append(p.Series, s)
 	}

@@ -17,7 +17,8 @@ import (
 const deleteDataHelp = `Delete a series, and the series that it replaced. Without a TIMEFRAME all series of the
 symbol are deleted. Operations that started with a series keep it. The market keeps
 every trial and every look. If you import the same prices again, under any name, they
-still count.`
+still count. A series that is kept current is refused: it would come back. End that first
+with "ktrdr data unfollow".`
 
 func newDataDelete(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -56,7 +57,8 @@ func (a *app) deleteSeries(cmd *cobra.Command, n local.Name) error {
 
 const renameDataHelp = `Rename all series of a symbol. They stay in their markets, so every trial and every
 look still counts. Operations that started with the old name keep their bars.
-Strategies are not changed: edit those that name the old symbol.`
+Strategies are not changed: edit those that name the old symbol. A symbol that is kept
+current is refused: end that first with "ktrdr data unfollow".`
 
 func newDataRename(a *app) *cobra.Command {
 	cmd := &cobra.Command{

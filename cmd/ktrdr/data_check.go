@@ -15,14 +15,16 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 )
 
 const checkDataHelp = `Check a series, a price file or a bars file. A series is read to its last byte and
 checked by the rules of an import. A price file is checked like with
-` + "`ktrdr data import --dry-run`" + `. The exit code is 1 if something is wrong. Gaps are
-reported, but are not errors.
+` + "`ktrdr data import --append --dry-run`" + `: with the bars of its series that the lab has,
+the instruments.yaml of the lab and the holdout of its market. The exit code is 1 if
+something is wrong. Gaps are reported, but are not errors.
 
 The content is judged too: jumps of the unit, missed splits, spikes, shifted clocks,
 repeated days, bars on weekends and others. A severe finding is an error: no research
@@ -93,7 +95,8 @@ func newDataCheck(a *app) *cobra.Command {
 			}
 		}
 		if len(args) == 1 && !strings.HasSuffix(args[0], market.Suffix) {
-			return a.printChecked(local.CheckFile(cmd.Context(), args[0], opt))
+			im := &local.Importer{Options: opt, Mode: jobs.ImportAppend}
+			return a.tried(cmd, im, func() error { return a.printChecked(im.Check(cmd.Context(), args[0])) })
 		}
 		for _, flag := range []string{"timeframe", "zone", "dates", "decimal", "adjusted", "divide"} {
 			if cmd.Flags().Changed(flag) {

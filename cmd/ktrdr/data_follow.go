@@ -128,8 +128,8 @@ func (a *app) followFolder(cmd *cobra.Command, f jobs.Follow, often string, give
 	f.Folder = filepath.Clean(f.Folder)
 	err = a.withNewLab(cmd, func(l *local.Lab) error { return l.Library.Follow(cmd.Context(), f) })
 	return a.show(f, err, func(w io.Writer) {
-		fmt.Fprintf(w, "%s is watched: a running backend imports new and changed price files in it every %v\n", term.Plain(f.Folder),
-			time.Duration(f.Seconds)*time.Second)
+		fmt.Fprintf(w, "%s is watched: a running backend imports new and changed price files in it every %s\n", term.Plain(f.Folder),
+			text.Duration(time.Duration(f.Seconds)*time.Second))
 	})
 }
 
@@ -153,8 +153,8 @@ func (a *app) followSeries(cmd *cobra.Command, f jobs.Follow, tf market.Timefram
 	}
 	err = a.withNewLab(cmd, func(l *local.Lab) error { return l.Library.Follow(cmd.Context(), f) })
 	return a.show(f, err, func(w io.Writer) {
-		fmt.Fprintf(w, "%s is kept current: a running backend fetches %s every %v\n", f.Name(), term.Plain(r.Label()),
-			time.Duration(f.Seconds)*time.Second)
+		fmt.Fprintf(w, "%s is kept current: a running backend fetches %s every %s\n", f.Name(), term.Plain(r.Label()),
+			text.Duration(time.Duration(f.Seconds)*time.Second))
 	})
 }
 
@@ -182,7 +182,7 @@ func (a *app) listFollows(cmd *cobra.Command) error {
 				symbol, timeframe = "-", "-"
 			}
 			at, bars, state := lastTurn(f)
-			return []any{symbol, timeframe, source, time.Duration(f.Seconds) * time.Second, at, bars, state}
+			return []any{symbol, timeframe, source, text.Duration(time.Duration(f.Seconds) * time.Second), at, bars, state}
 		})
 		for _, f := range all {
 			printFollowFailures(w, f)

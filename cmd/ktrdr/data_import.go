@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -129,7 +130,7 @@ func newDataImport(a *app) *cobra.Command {
 func (a *app) importAll(cmd *cobra.Command, targets []local.Target, opt market.ImportOptions, f importFlags) error {
 	im := &local.Importer{Options: opt, Mode: f.mode(), Choice: f.choice}
 	if f.dryRun {
-		return a.imported(cmd.Context(), im, targets)
+		return a.tried(cmd, im, func() error { return a.imported(cmd.Context(), im, targets) })
 	}
 	for _, t := range targets { // before a long file is read for nothing
 		if err := market.CheckSymbol(t.Symbol); err != nil && t.Problem == "" {
@@ -137,16 +138,41 @@ func (a *app) importAll(cmd *cobra.Command, targets []local.Target, opt market.I
 		}
 	}
 	return a.withNewLab(cmd, func(l *local.Lab) error {
-		im.Lab = l
-		cfg, err := a.configOf(cmd)
-		if err == nil {
-			im.Instruments, _, err = backend.InstrumentsOf(cmd.Context(), cfg, l.Library)
-		}
-		if err != nil {
+		if err := a.importInto(cmd, im, l); err != nil {
 			return err
 		}
 		return a.imported(cmd.Context(), im, targets)
 	})
+}
+
+// importInto gives an Importer what the lab says of instruments and holdouts; l is nil where there is no lab yet.
+func (a *app) importInto(cmd *cobra.Command, im *local.Importer, l *local.Lab) error {
+	cfg, err := a.configOf(cmd)
+	if err != nil {
+		return err
+	}
+	var known *library.Library
+	if im.Lab, im.Holdout = l, cfg.Holdout; l != nil {
+		known = l.Library
+	}
+	im.Instruments, _, err = backend.InstrumentsOf(cmd.Context(), cfg, known)
+	return err
+}
+
+// tried tries an import in the lab, if there is one. It makes none.
+func (a *app) tried(cmd *cobra.Command, im *local.Importer, try func() error) error {
+	im.DryRun = true
+	in := func(l *local.Lab) error {
+		if err := a.importInto(cmd, im, l); err != nil {
+			return err
+		}
+		return try()
+	}
+	err := a.withLab(cmd, in)
+	if im.Lab == nil && errors.Is(err, market.ErrNoData) {
+		return in(nil)
+	}
+	return err
 }
 
 // imported imports files and prints a line for each.

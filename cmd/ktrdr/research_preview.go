@@ -20,9 +20,9 @@ func printPreview(w io.Writer, p *research.Preview) {
 	fmt.Fprintf(w, "Nothing was started. It would be %s on %s, %s bars, %s.\n", text.Counted(p.Count, "research", "researches"),
 		strings.Join(p.Symbols, ", "), strings.Join(p.Timeframes, " and "), what)
 	for _, s := range p.Series {
-		role := fmt.Sprintf("%.3g bp a side", s.CostPerSide)
-		if s.Context {
-			role = "read as context, not traded"
+		role := "read as context, not traded"
+		if s.Costs != nil {
+			role = s.Costs.Charged()
 		}
 		fmt.Fprintf(w, "%s %s: %d bars to search, %d in the holdout, which begins on %s; %s; prices %s.\n", s.Symbol, s.Timeframe,
 			s.Searched, s.Sealed, s.HoldoutFrom.UTC().Format(time.DateOnly), role, term.Prices(s.MadeUp))

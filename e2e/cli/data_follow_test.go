@@ -43,6 +43,10 @@ func TestDataFollow_ListSaysWhatTheLastTurnBrought(t *testing.T) {
 	l.must("data", "follow", "coinbase", "BTC-USD", "1d", "--every", "5s")
 	l.must("data", "follow", "coinbase", "ETH-USD", "1d", "--every", "5s")
 	l.must("data", "follow", "--folder", folder, "--every", "5s")
+	known := l.env // to the backend, which never learns of one more source
+	l.env = labtest.WithEnv(known, "KTRDR_FETCH_SOURCES=left=https://prices.example/{symbol}_{timeframe}.csv")
+	l.must("data", "follow", "left", "GONE", "1d", "--every", "5s")
+	l.env = known
 	l.serve("--workers", "1")
 	list := func() map[string]jobs.Followed {
 		by := map[string]jobs.Followed{}
@@ -55,6 +59,9 @@ func TestDataFollow_ListSaysWhatTheLastTurnBrought(t *testing.T) {
 	labtest.Eventually(t, 2*time.Minute, "two turns of each", func() bool {
 		by = list()
 		btc, eth, dir := by["BTC-USD 1d"], by["ETH-USD 1d"], by[folder]
+		if len(by["GONE 1d"].Failures) == 0 {
+			return false
+		}
 		return btc.Last != nil && btc.Last.Active == 0 && eth.Last != nil && eth.Last.Active == 0 &&
 			len(eth.Failures) == 1 && eth.Failures[0].Since.Before(eth.Last.At) && dir.Last != nil && dir.Last.Active == 0 && len(dir.Failures) == 2
 	})
@@ -70,12 +77,14 @@ func TestDataFollow_ListSaysWhatTheLastTurnBrought(t *testing.T) {
 	said := l.must("data", "follow")
 	for _, part := range []string{
 		"LAST TURN", "NEW BARS", "300", "1 failure", "2 failures", "✗ ETH-USD 1d fails since 20", "a web page instead of JSON",
+		"✗ GONE 1d fails since 20", `there is no source "left"`,
 		"✗ BROKEN_1h.csv fails since 20", "✗ old prices.csv: neither its name nor its rows tell the symbol",
 	} {
 		if !strings.Contains(said, part) {
 			t.Errorf("the list does not tell %q:\n%s", part, said)
 		}
 	}
+	l.refused(exitFailed, "end that with `ktrdr data unfollow BTC-USD 1d`, then delete it", "data", "delete", "BTC-USD")
 	l.must("data", "unfollow", "--folder", folder)
 	if _, there := list()[folder]; there {
 		t.Error("the folder is still watched")

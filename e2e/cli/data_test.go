@@ -301,9 +301,9 @@ func TestDataShow_TellsSpanGapsAndFigures(t *testing.T) {
   prices       made up; from synth seed 7, edge 0
   hash         abed9dcda4c616740726c671b7922f61be2152844d342e430ff31e91db5973a5
   gaps         none while the market trades; closed 4 times
-  range        1.0781 to 1.10835, +0.16% from the first open to the last close
-  volatility   0.0903% a bar, 7.2% a year of 6330 bars
-  largest      -0.44% at 2015-01-20 15:00, +0.36% at 2015-01-19 01:00
+  range        1.0781 to 1.10835, +0.16 % from the first open to the last close
+  volatility   0.0903 % a bar, 7.2 % a year of 6330 bars
+  largest      -0.44 % at 2015-01-20 15:00, +0.36 % at 2015-01-19 01:00
   volume       3076 on average, none in 0 bars; 0 bars without any movement
 TIME              OPEN     HIGH     LOW      CLOSE    VOLUME
 2015-01-05 00:00  1.1      1.1002   1.09941  1.10009  1053

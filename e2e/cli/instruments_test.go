@@ -32,7 +32,7 @@ func TestCLI_InstrumentsAdjustAndJudge(t *testing.T) {
 		return 1
 	})
 	imported := []string{"data", "import", "--symbol", "AAPL", "--timeframe", "1h", "--replace", file}
-	if said := l.must(imported...); !strings.Contains(said, "prices go from 4.3422 to 1.08553") {
+	if said := l.must(imported...); !strings.Contains(said, "severe split-missed: prices fall from 4.3422 to 1.08553") {
 		t.Errorf("without a list of splits:\n%s", said)
 	}
 	list := "instruments:\n  AAPL:\n    class: stock\n    venue: MINE\n    splits: [{on: " + splitDay + ", ratio: 4}]\n" +
@@ -41,7 +41,7 @@ func TestCLI_InstrumentsAdjustAndJudge(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := l.must(imported...)
-	if strings.Contains(said, "prices go from") || !strings.Contains(said, "closed-hours") {
+	if strings.Contains(said, "split-missed") || strings.Contains(said, "level-jump") || !strings.Contains(said, "closed-hours") {
 		t.Errorf("with a split and a holiday:\n%s", said)
 	}
 	if said := l.must("data", "show", "AAPL", "1h"); !strings.Contains(said, "back-adjusted by instruments.yaml: 1 split") {

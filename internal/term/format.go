@@ -80,8 +80,10 @@ func When(t time.Time) string {
 	return t.Local().Format(time.DateTime) + " (" + Ago(t) + ")"
 }
 
+const minuteLayout = "2006-01-02 15:04"
+
 // Minute is an instant, in Unix seconds, as tables of prices show it.
-func Minute(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04") }
+func Minute(t int64) string { return time.Unix(t, 0).UTC().Format(minuteLayout) }
 
 // Bytes is a size with its unit.
 func Bytes(n int64) string { return text.Size(n, "KMGTPE") }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ktrdr/ktrdr/internal/text"
 )
@@ -78,6 +79,10 @@ func LayOut(all [][]string, room int) (lines []string) {
 			widths = widthsOf(all)
 		}
 		shrink(widths, room)
+		if days := inDays(all, widths); days != nil {
+			all, widths = days, widthsOf(days)
+			shrink(widths, room)
+		}
 	}
 	for _, row := range all {
 		var b strings.Builder
@@ -110,6 +115,25 @@ func widthsOf(all [][]string) (widths []int) {
 		}
 	}
 	return widths
+}
+
+// inDays shortens all instants to their days if one of them is wider than its column; nil if
+// none is. A date that is cut in the middle tells less.
+func inDays(all [][]string, widths []int) [][]string {
+	cut := false
+	days := text.Map(all, func(row []string) []string {
+		row = slices.Clone(row)
+		for i, cell := range row {
+			if at, err := time.Parse(minuteLayout, cell); err == nil {
+				row[i], cut = at.Format(time.DateOnly), cut || widths[i] < len(cell)
+			}
+		}
+		return row
+	})
+	if !cut {
+		return nil
+	}
+	return days
 }
 
 // without leaves out a column.

@@ -45,6 +45,24 @@ func TestTable_FitsTheTerminal(t *testing.T) {
 	}
 }
 
+// Dates that do not fit with their minutes are whole days, and no other column is cut for them.
+func TestTable_CutsNoDate(t *testing.T) {
+	minute := Minute(1420416000)
+	head := []string{"SYMBOL", "TIMEFRAME", "BARS", "FIRST", "LAST", "PRICES", "QUALITY", "MARKET"}
+	all := [][]string{head, {"EURUSD", "1h", "20000", minute, minute, "made up", "ok", "mkt_1bdf185cccbc"}}
+	for room := 76; room < 140; room++ {
+		text := strings.Join(LayOut(all, room), "")
+		if uncut := strings.Count(text, minute); strings.Contains(text, "2015-01-05 0…") || strings.Count(text, "2015-01-05") != 2 ||
+			uncut != 2 && room > 100 || uncut != 0 && room <= 90 {
+			t.Errorf("at %d columns:\n%s", room, text)
+		}
+	}
+	all = [][]string{{"SYMBOL", "SOURCE", "LAST TURN"}, {"BTC", strings.Repeat("/folder", 20), minute}}
+	if text := strings.Join(LayOut(all, 60), ""); !strings.Contains(text, minute) {
+		t.Errorf("a long text is not cut first:\n%s", text)
+	}
+}
+
 func TestTable_EveryRowHasItsColumns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 9).Draw(rt, "columns")

@@ -3,6 +3,7 @@ package text_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -72,6 +73,14 @@ func TestCounted_HasTheRightEnding(t *testing.T) {
 	}
 }
 
+func TestGrouped_HasACommaBetweenThousands(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 94594: "94,594", -123456: "-123,456", 1234567: "1,234,567"} {
+		if got := text.Grouped(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+}
+
 func TestPValue_IsABoundWhenItIsVerySmall(t *testing.T) {
 	for p, want := range map[float64]string{
 		0.25: "p = 0.25", 0.00107: "p = 0.0011", 0.0001: "p = 0.0001", 2.85e-8: "p < 0.0001", 0: "p < 0.0001",
@@ -132,4 +141,15 @@ func TestFit_NeverWrapsAndNeverCutsAColour(t *testing.T) {
 			rt.Fatalf("%q does not say that there is more of %q", visible, line)
 		}
 	})
+}
+
+func TestDuration_HasNoPartsThatAreZero(t *testing.T) {
+	for want, every := range map[string]time.Duration{
+		"5s": 5 * time.Second, "5m": 5 * time.Minute, "1m30s": 90 * time.Second, "1h": time.Hour, "1h30m": 90 * time.Minute,
+		"24h": 24 * time.Hour, "1h0m5s": time.Hour + 5*time.Second,
+	} {
+		if got := text.Duration(every); got != want {
+			t.Errorf("%v is told as %q, want %q", every, got, want)
+		}
+	}
 }

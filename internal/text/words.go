@@ -20,6 +20,15 @@ func Counted(n int, one string, plural ...string) string {
 	return strconv.Itoa(n) + " " + one + "s"
 }
 
+// Grouped is a number with a comma between thousands.
+func Grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
 // Map is what of makes of each of a list.
 func Map[T, S any](list []T, of func(T) S) []S {
 	out := make([]S, len(list))
@@ -46,6 +55,18 @@ func List[T ~string](list []T, word string) string {
 
 // Minute is an instant in Unix seconds as text, in UTC.
 func Minute(seconds int64) string { return time.Unix(seconds, 0).UTC().Format("2006-01-02 15:04") }
+
+// Duration is a time without the parts that are 0: 1h and not 1h0m0s.
+func Duration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
 
 // leastShown is the smallest p-value that is written with its digits. A smaller one is no
 // better evidence: the model behind the number is not exact to that many digits.

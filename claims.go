@@ -48,11 +48,20 @@ type NewClaim struct {
 type ClaimHold string
 
 // What stops a claim from being followed until other bars come.
+//
+//	a step found it:          revised, changed             a later step ends it
+//	the library's list shows: missing, severe_finding      ends when the list does not show it
 const (
 	ClaimFollowed ClaimHold = ""
-	ClaimRevised  ClaimHold = "revised" // the library's bars are not those that the claim saw
-	ClaimChanged  ClaimHold = "changed" // this program computes other numbers from the same bars
+	ClaimRevised  ClaimHold = "revised"        // the library's bars are not those that the claim saw
+	ClaimChanged  ClaimHold = "changed"        // this program computes other numbers from the same bars
+	ClaimMissing  ClaimHold = "missing"        // the library has no such series: it was deleted or renamed
+	ClaimFindings ClaimHold = "severe_finding" // the library's bars have a severe finding that no person accepts
 )
+
+// OfLibrary says whether the library's list alone shows why a claim is not followed. No step
+// runs then.
+func (h ClaimHold) OfLibrary() bool { return h == ClaimMissing || h == ClaimFindings }
 
 // ClaimLife is what the bars after a claim have shown.
 type ClaimLife struct {
@@ -93,4 +102,9 @@ type Claims interface {
 	// AddClaim adds the claim of a look that ended in an earlier version. One that is
 	// there stays as it is. CodeNotFound when no look of that operation claims.
 	AddClaim(ctx context.Context, c NewClaim) error
+
+	// HoldClaim says why a claim is not followed, and changes no figure. ClaimFollowed lets it go: then
+	// the next step looks at its bars again, whether or not an earlier one did. A retired claim
+	// stays as it is. CodeNotFound.
+	HoldClaim(ctx context.Context, id OperationID, hold ClaimHold, reason string) error
 }

@@ -105,6 +105,7 @@ type OperationRow struct {
 	Phase    string            `json:"phase,omitempty"`
 	Epoch    ktrdr.Epoch       `json:"epoch"`
 	Attempts int               `json:"attempts"`
+	Priority int               `json:"priority,omitempty"`
 	Parent   ktrdr.OperationID `json:"parent_operation_id,omitempty"`
 	Root     ktrdr.OperationID `json:"root_operation_id"`
 	Ordinal  int               `json:"ordinal,omitempty"`
@@ -133,9 +134,11 @@ type OperationRow struct {
 // RowProgress is how far an operation is. Only one that has not ended has a
 // context.
 type RowProgress struct {
-	Percentage  float64         `json:"percentage"`
-	CurrentStep string          `json:"current_step,omitempty"`
-	Context     json.RawMessage `json:"context,omitempty"`
+	Percentage     float64         `json:"percentage"`
+	CurrentStep    string          `json:"current_step,omitempty"`
+	StepsCompleted int64           `json:"steps_completed,omitempty"`
+	StepsTotal     int64           `json:"steps_total,omitempty"`
+	Context        json.RawMessage `json:"context,omitempty"`
 }
 
 // ResultsRequest asks for the result of an operation and, of a backtest, for

@@ -253,6 +253,9 @@ func sealLook(l *ktrdr.Look) { l.P, l.Result, l.Hash = nil, nil, ktrdr.Hash{} }
 func sealLeaders(rows []report.Leader) {
 	for i := range rows {
 		rows[i].Holdout, rows[i].Since = nil, nil
+		if l := rows[i].Ladder; l != nil {
+			l.Seal()
+		}
 	}
 }
 

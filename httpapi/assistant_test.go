@@ -95,10 +95,15 @@ func TestSeal_LeavesTheAdjustedPAndNoFigure(t *testing.T) {
 	hidden := &report.ComparedLook{
 		P: f, Adjusted: adjusted, Sharpe: f, StandardError: f, Needed: f, Return: f, BuyAndHold: f, Returns: []jobs.Point{{Value: figure}},
 	}
-	leaders := []report.Leader{{
-		Trial: ktrdr.Trial{Adjusted: adjusted}, Holdout: &report.Holdout{Sharpe: f, Low: f, High: f, Shrunk: f},
-		Since: &ktrdr.ClaimLife{E: figure},
-	}}
+	leaders := func() []report.Leader { // sealing one answer must not seal another
+		return []report.Leader{{
+			Trial: ktrdr.Trial{Adjusted: adjusted}, Holdout: &report.Holdout{Sharpe: f, Low: f, High: f, Shrunk: f},
+			Since: &ktrdr.ClaimLife{E: figure},
+			Ladder: &research.Ladder{Rung: "living", Rungs: []research.LadderRung{
+				{Rung: "confirmed", P: adjusted, Next: "0.123456 more years"}, {Rung: "living", Reached: true, EValue: f},
+			}},
+		}}
+	}
 	trial := ktrdr.Trial{
 		Type: ktrdr.Backtesting, Adjusted: adjusted, TrialFigures: ktrdr.TrialFigures{Sharpe: f, NetReturn: f, MaxDrawdown: f},
 	}
@@ -109,8 +114,8 @@ func TestSeal_LeavesTheAdjustedPAndNoFigure(t *testing.T) {
 		"results":     &api.Results{Operation: "op_x", Results: result, Looks: []ktrdr.Look{look()}, Trial: &trial},
 		"looks":       &[]ktrdr.Look{look()},
 		"rows":        &[]api.OperationRow{{Progress: api.RowProgress{Context: result, CurrentStep: "0.04"}}},
-		"leaderboard": &report.Leaderboard{Rows: leaders},
-		"report":      &report.Report{Claims: leaders, Leaders: leaders},
+		"leaderboard": &report.Leaderboard{Rows: leaders()},
+		"report":      &report.Report{Claims: leaders(), Leaders: leaders()},
 		"comparison":  &report.Compared{Looks: []report.ComparedLook{*hidden}, Strategies: []report.ComparedStrategy{{Look: hidden}}},
 	} {
 		if err := s.seal(c, answer); err != nil {

@@ -45,10 +45,13 @@ const mostRowError = 300
 
 func rowOf(op *ktrdr.Operation) api.OperationRow {
 	r := api.OperationRow{
-		ID: op.ID, Type: op.Type, Status: op.Status, Phase: op.Phase, Epoch: op.Epoch, Attempts: op.Attempts,
+		ID: op.ID, Type: op.Type, Status: op.Status, Phase: op.Phase, Epoch: op.Epoch, Attempts: op.Attempts, Priority: op.Priority,
 		Parent: op.Parent, Root: cmp.Or(op.Root, op.ID), Ordinal: op.Ordinal, HasPlan: op.HasPlan, Run: op.Run, Session: op.Session,
-		Worker:          op.Worker,
-		CancelRequested: op.CancelRequested, Progress: api.RowProgress{Percentage: op.Progress.Percentage, CurrentStep: op.Progress.CurrentStep},
+		Worker: op.Worker, CancelRequested: op.CancelRequested,
+		Progress: api.RowProgress{
+			Percentage: op.Progress.Percentage, CurrentStep: op.Progress.CurrentStep,
+			StepsCompleted: op.Progress.StepsCompleted, StepsTotal: op.Progress.StepsTotal,
+		},
 		Rung: op.Rung, ErrorMessage: text.Cut(op.ErrorMessage, mostRowError),
 		CreatedAt: op.CreatedAt, StartedAt: op.StartedAt, CompletedAt: op.CompletedAt, NotBefore: op.NotBefore,
 		Unschedulable: op.Unschedulable, StalledSeconds: op.StalledSeconds,

@@ -27,7 +27,8 @@ type claims struct {
 }
 
 type claimRow struct {
-	ID, Handle, Strategy, Market, Sharpe, Rung, Bars, E, Retire, Since, Discovery, Why string
+	ID, Handle, Strategy, Market, Sharpe, Rung, Bars, E, Retire, Since, Discovery, Hold, Why string
+	MadeUp                                                                                   bool
 }
 
 func (p *Pages) readClaims(ctx context.Context) (v claims, err error) {
@@ -74,11 +75,12 @@ func claimOf(c *research.ClaimRow) claimRow {
 		Strategy: strategyName(c.Strategy), Market: plain(c.Symbols + " " + c.Timeframe), Sharpe: number(c.Sharpe, 2),
 		Rung: string(c.Rung), Bars: count(c.Bars), E: significantE(c.E), Retire: significantE(c.RetireE), Since: minuteOf(since), Discovery: "no",
 	}
+	row.MadeUp = c.MadeUp != nil && *c.MadeUp
 	if c.Discovered {
 		row.Discovery = "yes"
 	}
 	if c.Hold != ktrdr.ClaimFollowed {
-		row.Why = plain("Not followed: " + c.Reason + ".")
+		row.Hold, row.Why = string(c.Hold), plain("Not followed: "+c.Reason+".")
 	}
 	return row
 }

@@ -17,11 +17,14 @@ func someClaims() research.ClaimsList {
 	living.Research, living.Strategy = "op_agent_research_20261116_010203_aaaaaaaa", "trend_1"
 	living.Symbols, living.Timeframe = "EURUSD", "1h"
 	living.Sharpe, living.Rung, living.Bars, living.E, living.RetireE, living.Detected = new(2.5), ktrdr.ClaimLiving, 4100, 31.4, 0.02, at
-	living.Hold, living.MaxE = ktrdr.ClaimFollowed, 4000
+	living.Hold, living.MaxE, living.MadeUp = ktrdr.ClaimFollowed, 4000, new(true)
 	retired := living
 	retired.Strategy, retired.Rung, retired.Retired, retired.MaxE = "<b>old", ktrdr.ClaimRetired, at.AddDate(0, 0, 1), 1
-	retired.Hold, retired.Reason = "x", "it is retired"
-	return research.ClaimsOf([]ktrdr.LivingClaim{living, retired})
+	retired.MadeUp = nil
+	missing := living
+	missing.Strategy, missing.Rung, missing.MaxE = "gone", ktrdr.ClaimConfirmed, 1
+	missing.Hold, missing.Reason = ktrdr.ClaimMissing, "the library has no 1h bars of <EURUSD>"
+	return research.ClaimsOf([]ktrdr.LivingClaim{living, retired, missing})
 }
 
 func TestClaims_ShowWhatCameAfterThemAndTheCalibrations(t *testing.T) {
@@ -38,9 +41,12 @@ func TestClaims_ShowWhatCameAfterThemAndTheCalibrations(t *testing.T) {
 	}}
 	html := visit(t, startPages(t, lab), ktrdr.ScopeRead, http.MethodGet, "/strategies/claims", nil).Body.String()
 	for _, want := range []string{
-		"at a false-discovery rate of 5 %", ">trend 1</a>", "2 claims, 1 discovery",
+		"at a false-discovery rate of 5 %", ">trend 1</a> <span class=\"mono dim p1\">aaaaaaaa</span> <span class=\"tag\">made up</span>",
+		"3 claims, 1 discovery",
 		">yes</td>", "EURUSD 1h", ">2.50<", ">living", ">4,100<", ">31.4<", ">0.02<",
-		"2024-03-01 12:00", "2024-03-02 12:00", ">retired", "Not followed: it is retired.", "&lt;b&gt;old", "EURUSD 1h: 1 of 99 copies.",
+		"2024-03-01 12:00", "2024-03-02 12:00", ">retired<", `>confirmed <span class="tag">missing</span>`,
+		"Not followed: the library has no 1h bars of &lt;EURUSD&gt;.",
+		"&lt;b&gt;old", "EURUSD 1h: 1 of 99 copies.",
 		"This calibration is stale",
 	} {
 		if !strings.Contains(html, want) {

@@ -54,7 +54,7 @@ func strategyLab(t *testing.T, said string) *fakeLab {
 		"/api/v1/operations/" + string(researchID): op,
 		"/api/v1/operations/" + string(researchID) + "/results": api.Results{
 			Operation: researchID, Type: ktrdr.AgentResearch, Status: ktrdr.Completed, Results: op.Result, Trial: new(filled[ktrdr.Trial](said)),
-			Looks: []ktrdr.Look{look},
+			Looks: []ktrdr.Look{look}, Examination: new(filled[jobs.ExaminationResult](said)),
 		},
 		"/api/v1/memory/" + string(researchID) + "/conversation": talk,
 		"/api/v1/memory/" + string(researchID):                   filled[research.ExperimentRow](said),
@@ -98,7 +98,10 @@ func TestStrategyFile_IsInertAndHasEveryPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkInert(t, out.String())
-	for _, id := range []string{"verdict", "candles", "fuzzy", "trades", "panel", "file", "talk", "time", "reproduce"} {
+	for _, id := range []string{
+		"verdict", "examination", "changes", "candles", "fuzzy", "trades", "panel", "file", "talk", "time",
+		"reproduce",
+	} {
 		if !strings.Contains(out.String(), ` id="`+id+`"`) {
 			t.Errorf("the part %q is not in the file", id)
 		}

@@ -50,13 +50,7 @@ func ofHundred(v *float64, write func(*float64, int) string) string {
 }
 
 // count writes a number with a comma between thousands.
-func count(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func count(n int) string { return text.Grouped(n) }
 
 // plural writes a count with its noun: "1 finding", "2 findings".
 func plural(n int, noun string) string {

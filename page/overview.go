@@ -72,6 +72,8 @@ type overview struct {
 
 	Board board
 
+	Stands stands // claims and finalists
+
 	Panels  []lazy // of the runs that are shown
 	Stopped []stoppedRow
 	Needs   []need
@@ -161,7 +163,7 @@ func (p *Pages) readOverview(ctx context.Context, q overviewQuery) (overview, er
 	n.Best = bestSoFar(&search)
 	n.Next, n.Heads = thresholdsOf(&search), text.Map(told.Heads, ktrdr.ChainHead.String)
 	n.running(ctx, status, q)
-	n.Board = boardOf(board, q.boardQuery, q.keep())
+	n.Board, n.Stands = boardOf(board, q.boardQuery, q.keep()), standsOf(&told)
 	n.Panels = panelLinks(q, &told, runs.Runs)
 	n.Stopped = stoppedRows(search.Stopped)
 	n.Needs = needsOf(ctx, &told, breakers, q.here())

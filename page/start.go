@@ -314,8 +314,10 @@ func previewOf(told research.Triggered, until string) *preview {
 		v.Warnings = append(v.Warnings, ktrdr.ToPrintable(text))
 	}
 	for _, s := range p.Series {
-		text := fmt.Sprintf("%s %s: %s bars to search, %s in the holdout. %s bp a side.", s.Symbol, s.Timeframe, count(s.Searched),
-			count(s.Sealed), strconv.FormatFloat(s.CostPerSide, 'g', 3, 64))
+		text := fmt.Sprintf("%s %s: %s bars to search, %s in the holdout.", s.Symbol, s.Timeframe, count(s.Searched), count(s.Sealed))
+		if s.Costs != nil {
+			text += " Costs: " + ktrdr.ToPrintable(s.Costs.Charged()) + "."
+		}
 		if s.MadeUp != nil && *s.MadeUp {
 			text += " Made-up prices."
 		}

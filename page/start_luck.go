@@ -45,12 +45,25 @@ func luckFigure(unit float64, now, after int) template.HTML {
 			plot.XTicks = append(plot.XTicks, t)
 		}
 	}
-	if after > now {
-		plot.Layers = append(plot.Layers, luckMark(luck(max(now, 1)), "now", 1, -9), luckMark(luck(after), "afterwards", -1, 18))
-		plot.Layers = append(plot.Layers, chart.Dots{Points: []chart.XY{luck(max(now, 1))}, Class: "pt ring", Radius: 3.5},
-			chart.Dots{Points: []chart.XY{luck(after)}, Class: "pt k", Radius: 4})
-	}
+	plot.Layers = append(plot.Layers, luckMarks(luck(max(now, 1)), luck(after), after > now)...)
 	return plot.HTML()
+}
+
+// luckMarks are the points of now and of afterwards. The first trial alone changes nothing:
+// one point is both.
+func luckMarks(now, then chart.XY, more bool) []chart.Layer {
+	mark := chart.Dots{Points: []chart.XY{then}, Class: "pt k", Radius: 4}
+	switch {
+	case !more:
+		return nil
+	case now == then:
+		return []chart.Layer{luckMark(then, "now and afterwards", -1, -9), mark}
+	}
+	return []chart.Layer{
+		luckMark(now, "now", 1, -9), luckMark(then, "afterwards", -1, 18),
+		chart.Dots{Points: []chart.XY{now}, Class: "pt ring", Radius: 3.5},
+		mark,
+	}
 }
 
 // luckMark names a point beside it.

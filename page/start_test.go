@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -77,7 +78,9 @@ func someLab() *labAPI {
 			Run: "run_1", Understood: []string{"Research EURUSD on 1h bars."}, NotUnderstood: []string{"<b>zzyzx\u202e"},
 			Warnings: []string{"costs"}, Preview: &research.Preview{
 				Count: 24, Trials: 40, TrialsAfter: 64, LuckBefore: new(2.34), LuckAfter: new(2.53), Looks: 5, NeededP: 0.02 / 42,
-				Series: []research.PreviewSeries{{Symbol: "EURUSD", Timeframe: "1h", Searched: 16000, Sealed: 4000, CostPerSide: 1.5}},
+				Series: []research.PreviewSeries{{Symbol: "EURUSD", Timeframe: "1h", Searched: 16000, Sealed: 4000, Costs: &research.SymbolCosts{
+					Costs: instrument.Costs{Commission: 0.0001, Spread: 0.0001}, Carry: instrument.Carry{Long: 0.021},
+				}}},
 			},
 		},
 	}}
@@ -88,7 +91,8 @@ func TestStart_ShowsWhatIsUnderstoodBeforeItStarts(t *testing.T) {
 	w := visit(t, startPages(t, lab), ktrdr.ScopeAdmin, http.MethodGet, "/new?goal=trend+on+EURUSD+1h&count=24", nil)
 	html := w.Body.String()
 	for _, want := range []string{
-		"Research EURUSD on 1h bars.", "Not understood:", "&lt;b&gt;zzyzx", "16,000 bars to search, 4,000 in the holdout. 1.5 bp a side.",
+		"Research EURUSD on 1h bars.", "Not understood:", "&lt;b&gt;zzyzx",
+		"16,000 bars to search, 4,000 in the holdout. Costs: 1.5 bp a side", "holding long costs 2.1 % a year",
 		"24 more trials raise what luck alone reaches from 2.34 to 2.53 Sharpe.", "The holdout was opened 5 times.", "p ≤ 0.00048",
 		"ktrdr research &#34;trend on EURUSD 1h&#34; --count 24", "Start 24 researches", `value="anthropic/large"`, "<option>mean_reversion",
 	} {

@@ -30,9 +30,10 @@ type facts struct {
 	result      research.Result
 	trial       *ktrdr.Trial
 	looks       []ktrdr.Look
-	ladder      *research.Ladder       // nil before it has ended
-	calibration string                 // beside a claim: how often this lab claims falsely on the market
-	look        *research.Confirmation // nil unless its holdout was opened and the result is known
+	ladder      *research.Ladder        // nil before it has ended
+	examined    *jobs.ExaminationResult // nil unless it was a finalist and its generation is closed
+	calibration string                  // beside a claim: how often this lab claims falsely on the market
+	look        *research.Confirmation  // nil unless its holdout was opened and the result is known
 	training    *jobs.TrainingResult
 	backtest    *jobs.BacktestResult
 	assessment  *research.Assessment
@@ -67,6 +68,7 @@ type strategy struct {
 
 	Verdict   *verdict
 	Ladder    []rung
+	Examined  *examination
 	Equity    *equity
 	Months    *months
 	Drawdowns []drawdownRow
@@ -179,7 +181,7 @@ func (f *facts) readLedger(ctx context.Context, lab *client.Client) error {
 	if err != nil {
 		return err
 	}
-	f.trial, f.looks, f.ladder, f.calibration = r.Trial, r.Looks, r.Ladder, r.Calibration
+	f.trial, f.looks, f.ladder, f.examined, f.calibration = r.Trial, r.Looks, r.Ladder, r.Examination, r.Calibration
 	for _, l := range r.Looks {
 		if l.Kind != ktrdr.LookConfirmation || l.EndedAt.IsZero() || len(l.Result) == 0 {
 			continue
@@ -262,7 +264,7 @@ func (f *facts) view(may, linear bool) *strategy {
 	if may {
 		s.Actions = f.actions(time.Now())
 	}
-	s.Verdict, s.Ladder = f.verdict(), f.rungs()
+	s.Verdict, s.Ladder, s.Examined = f.verdict(), f.rungs(), f.examination()
 	s.Equity, s.Months, s.Returns, s.Drawdowns = f.equity(linear), f.months(), f.returns(), f.drawdowns()
 	s.Training, s.Figures = f.trainingFigures(), f.figures()
 	s.YAML, s.Timeline, s.Reproduce = f.yaml(), f.timeline(), f.reproduce()
@@ -329,6 +331,7 @@ func (s *strategy) sections() {
 	}
 	add("Verdict", "verdict", s.Verdict != nil)
 	add("Ladder", "ladder", s.Ladder != nil)
+	add("Examination", "examination", s.Examined != nil)
 	add("Equity", "equity", s.Equity != nil)
 	add("Months", "months", s.Months != nil)
 	for _, l := range s.Lazy {

@@ -1,5 +1,7 @@
 package page
 
+import "github.com/ktrdr/ktrdr/research"
+
 // rung is one step of the ladder of a strategy.
 type rung struct {
 	Name, Number, Means, NotMeans, Next string
@@ -11,7 +13,11 @@ func (f *facts) rungs() (all []rung) {
 	if f.ladder == nil {
 		return nil
 	}
-	for _, r := range f.ladder.Rungs {
+	return rungsOf(f.ladder)
+}
+
+func rungsOf(l *research.Ladder) (all []rung) {
+	for _, r := range l.Rungs {
 		step := rung{Name: capital(r.Rung), Means: r.Means, NotMeans: r.NotMeans, Next: plain(r.Next), Mark: "o"}
 		if r.Reached {
 			step.Mark = "p"

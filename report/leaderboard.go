@@ -56,6 +56,10 @@ type Leader struct {
 	Since *ktrdr.ClaimLife `json:"since_claim,omitempty"`
 	// Calibration is how often this lab claims falsely on the market; only there too.
 	Calibration string `json:"calibration,omitempty"`
+	// Ladder is where a claim or a finalist stands, and Examination what its cross-validation and
+	// perturbations found; only in a report.
+	Ladder      *research.Ladder      `json:"ladder,omitempty"`
+	Examination *evidence.Examination `json:"examination,omitempty"`
 	// Details are there if they were asked for, or are sorted by.
 	Details *LeaderDetails `json:"details,omitempty"`
 }
@@ -125,6 +129,7 @@ func (r Reporter) Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderbo
 	if err != nil {
 		return Leaderboard{}, err
 	}
+	listTrials(rows)
 	rules := evidence.Rules{}.WithDefaults()
 	return Leaderboard{
 		Summary: q.summary(claims, markets), Claims: claims, Markets: markets, ByLuck: rules.MaxAdjustedP * float64(markets),
@@ -212,9 +217,6 @@ func (r Reporter) ranked(ctx context.Context, q ranking) (rows []Leader, claims 
 		if err := r.addDetails(ctx, rows); err != nil {
 			return nil, 0, err
 		}
-	}
-	for i := range rows {
-		rows[i].Trial = listedTrial(rows[i].Trial)
 	}
 	return rows, len(claimed), nil
 }
@@ -314,6 +316,13 @@ func leaderPlace(cursor string) (int, error) {
 		return 0, ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %.40q is not one this server gave; begin without a cursor", cursor)
 	}
 	return n, nil
+}
+
+// listTrials takes out of rows what only programs compare.
+func listTrials(rows []Leader) {
+	for i := range rows {
+		rows[i].Trial = listedTrial(rows[i].Trial)
+	}
 }
 
 // listedTrial is a trial without what only programs compare.

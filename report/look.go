@@ -182,6 +182,13 @@ func (l *lookback) readLedger(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for i := range rows {
+		if i < reportLeaders || rows[i].Claim {
+			if err := l.stands(ctx, &rows[i]); err != nil {
+				return err
+			}
+		}
+	}
 	for _, row := range rows {
 		if row.Claim && len(l.out.Claims) < mostClaims {
 			if row.Since, err = l.since(ctx, row.Look); err != nil {
@@ -194,6 +201,8 @@ func (l *lookback) readLedger(ctx context.Context) error {
 		}
 	}
 	l.out.Leaders = rows[:min(reportLeaders, len(rows))]
+	listTrials(l.out.Claims)
+	listTrials(l.out.Leaders)
 	return l.readHeads(ctx)
 }
 

@@ -146,6 +146,9 @@ func TestPanel_NamesTheTrialWithAnEdge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if p.SPA.P == nil || p.PBO.PBO == nil || p.PBO.Chosen == nil || p.Effective == nil {
+		t.Fatalf("a figure is missing: SPA %+v, PBO %+v, effective trials %v", p.SPA, p.PBO, p.Effective)
+	}
 	if p.Found != 1 || len(p.Rejected) != 1 || p.Rejected[0].Operation != searchedResearch(0) || *p.SPA.P > 0.01 || *p.PBO.PBO > 0.05 ||
 		len(p.Weaknesses) != 0 {
 		t.Errorf("StepM rejects %d: %+v; SPA %v, PBO %v, %q", p.Found, p.Rejected, *p.SPA.P, *p.PBO.PBO, p.Weaknesses)
@@ -173,6 +176,9 @@ func TestPanel_NamesTheTrialWithAnEdge(t *testing.T) {
 		same.Days = append(same.Days, int32(d))
 	}
 	want := panel.Judge(&same, panel.Options{Seed: panelSeed})
+	if want.PBO.Chosen == nil {
+		t.Fatalf("the package leaves PBO out: %+v", want.PBO)
+	}
 	if *want.SPA.Statistic != *p.SPA.Statistic || *want.PBO.Chosen != *p.PBO.Chosen {
 		t.Errorf("statistic %v and chosen Sharpe %v, want %v and %v", *p.SPA.Statistic, *p.PBO.Chosen, *want.SPA.Statistic, *want.PBO.Chosen)
 	}

@@ -29,6 +29,13 @@ func (s *section) row(cells ...any) {
 	s.rows = append(s.rows, text.Map(cells, func(c any) string { return term.Plain(fmt.Sprint(c)) }))
 }
 
+// addStands says where a claim or a finalist stands.
+func (s *section) addStands(l *Leader) {
+	for _, line := range l.Stands() {
+		s.add("%s: %s", l.Operation.Tail(), line)
+	}
+}
+
 // sectionsOf puts a report into words. A part in which nothing happened is left
 // out.
 func sectionsOf(r Report, zone *time.Location) []section {
@@ -94,12 +101,7 @@ func claimSection(r Report) section {
 	for _, c := range r.Claims {
 		s.row(leaderCells(c)...)
 		s.add("%s", claimLine(c))
-		if since := sinceLine(c.Since); since != "" {
-			s.add("%s: %s", c.Operation.Tail(), since)
-		}
-		if c.Calibration != "" {
-			s.add("%s: %s", c.Operation.Tail(), c.Calibration)
-		}
+		s.addStands(&c)
 	}
 	if more := r.Researches.Claims - len(r.Claims); more > 0 {
 		s.add("And %d more: see `ktrdr leaderboard`.", more)
@@ -126,6 +128,9 @@ func leaderSection(r Report) section {
 	s := section{title: "The best, net of costs", head: LeaderHead}
 	for _, l := range r.Leaders {
 		s.row(leaderCells(l)...)
+		if !l.Claim { // else it stands among the claims
+			s.addStands(&l)
+		}
 	}
 	if belowDefault(r.Leaders) {
 		s.add(CostLegend)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 func TestReport_SaysWhatCameAfterAClaim(t *testing.T) {
@@ -30,6 +32,42 @@ func written(r Report, write func(io.Writer, Report, *time.Location)) string {
 	var b strings.Builder
 	write(&b, r, time.FixedZone("CET", 3600))
 	return b.String()
+}
+
+// Who reads only the report learns where each finalist stands, what would move it on, and whether it lives
+// on one seed or one setting.
+func TestReport_SaysWhereEachFinalistStands(t *testing.T) {
+	finalist := leader(ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Strategy: "trend_1"}, MarketTrials: 8}, nil)
+	finalist.Ladder = &research.Ladder{Rung: "confirmed", Rungs: []research.LadderRung{
+		{Rung: "finalist", Reached: true, P: new(0.0095)},
+		{Rung: "candidate", Next: "The run was not tested."},
+		{Rung: "confirmed", Reached: true, P: new(0.004)},
+		{Rung: "living", EValue: new(2.234), Next: "40 bars so far."},
+	}}
+	path := func(sharpe float64) evidence.Path { return evidence.Path{Sharpe: &sharpe} }
+	finalist.Examination = &evidence.Examination{
+		Summary: "Fragile: it lives on roc_24.period 24.", Paths: []evidence.Path{path(1.5), path(1.25)}, Pooled: &evidence.Path{},
+		Seeds: []*float64{new(1.4), nil, new(-0.3)},
+	}
+	claim := finalist
+	claim.Operation, claim.Claim, claim.LookEnded, claim.Adjusted = "op_agent_research_20261114_210000_0badcafe", true, true, new(0.004)
+	for name, r := range map[string]Report{
+		"a claim": {Claims: []Leader{claim}, Leaders: []Leader{claim}}, "a finalist": {Leaders: []Leader{finalist}},
+	} {
+		row := append(r.Claims, r.Leaders...)[0]
+		for _, write := range []func(io.Writer, Report, *time.Location){WriteText, WriteMarkdown} {
+			said := written(r, write)
+			for _, want := range []string{
+				"ladder: confirmed (finalist yes, p = 0.0095, candidate no, confirmed yes, p = 0.004, living no, e = 2.23).",
+				"not candidate: The run was not tested.", "not living: 40 bars so far.", "examination: Fragile: it lives on roc_24.period 24.",
+				"Sharpe ratio of each path: 1.50, 1.25; of each network alone: 1.40, -, -0.30.",
+			} {
+				if want = row.Operation.Tail() + ": " + want; strings.Count(said, want) != 1 {
+					t.Errorf("%s: %q is there %d times, want once:\n%s", name, want, strings.Count(said, want), said)
+				}
+			}
+		}
+	}
 }
 
 func TestReport_IsReadOnOneScreen(t *testing.T) {

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
@@ -17,6 +19,7 @@ import (
 type ClaimStore interface {
 	Claims(ctx context.Context) ([]ktrdr.LivingClaim, error)
 	AddClaim(ctx context.Context, c ktrdr.NewClaim) error
+	HoldClaim(ctx context.Context, id ktrdr.OperationID, hold ktrdr.ClaimHold, reason string) error
 	Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error)
 	LookOf(ctx context.Context, op ktrdr.OperationID) (ktrdr.Look, error)
 	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
@@ -27,7 +30,8 @@ type ClaimStore interface {
 // ClaimFollower creates the steps that follow claims over new bars.
 //
 //	import, append ──▶ the series of a claim is another than its last step saw ──▶ claim_step
-//	                   a severe finding that no person accepts ──▶ nothing, until bars without it come
+//	                   a severe finding that no person accepts ──▶ the claim is held, until bars without it come
+//	delete, rename ──▶ the claim is held, until the bars are back
 //
 // It remembers nothing. What is due it reads from the rows, so that any number of backends may
 // follow the same claims: a step is created once for each claim and state of the library.
@@ -75,13 +79,15 @@ func (f *ClaimFollower) Adopt(ctx context.Context) error {
 	}
 }
 
-// Follow creates the steps that are due and returns them. One claim's error stops no other.
+// Follow creates the steps that are due and returns them, and holds the claims whose bars cannot be
+// followed. One claim's error stops no other. While claiming is paused nothing starts.
 func (f *ClaimFollower) Follow(ctx context.Context) (started []ktrdr.Operation, err error) {
 	claims, err := f.store.Claims(ctx)
 	if err != nil || len(claims) == 0 {
 		return nil, err
 	}
-	if paused, err := f.store.Paused(ctx); err != nil || paused {
+	paused, err := f.store.Paused(ctx)
+	if err != nil {
 		return nil, err
 	}
 	series, err := f.library.List(ctx)
@@ -97,7 +103,7 @@ func (f *ClaimFollower) Follow(ctx context.Context) (started []ktrdr.Operation, 
 		if c.Rung == ktrdr.ClaimRetired {
 			continue
 		}
-		op, err := f.follow(ctx, c, held)
+		op, err := f.follow(ctx, c, held, paused)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("claim %s: %w", c.Operation, err))
 		}
@@ -109,7 +115,9 @@ func (f *ClaimFollower) Follow(ctx context.Context) (started []ktrdr.Operation, 
 }
 
 // follow creates the step of a claim; nil if none is due.
-func (f *ClaimFollower) follow(ctx context.Context, c ktrdr.LivingClaim, held map[[2]string]jobs.SeriesInfo) (*ktrdr.Operation, error) {
+func (f *ClaimFollower) follow(ctx context.Context, c ktrdr.LivingClaim, held map[[2]string]jobs.SeriesInfo,
+	paused bool,
+) (*ktrdr.Operation, error) {
 	confirmed, err := f.store.Operation(ctx, c.Operation)
 	if err != nil {
 		return nil, err
@@ -118,16 +126,25 @@ func (f *ClaimFollower) follow(ctx context.Context, c ktrdr.LivingClaim, held ma
 	if err != nil {
 		return nil, err
 	}
+	hold, reason := heldBy(spec.Holdout, held)
+	if hold == ktrdr.ClaimFollowed && c.Hold.OfLibrary() {
+		c.Seen = ktrdr.Hash{} // as HoldClaim leaves it
+	}
+	if hold != ktrdr.ClaimFollowed || c.Hold.OfLibrary() {
+		if c.Hold != hold || c.Reason != reason {
+			err = f.store.HoldClaim(ctx, c.Operation, hold, reason)
+		}
+		if err != nil || hold != ktrdr.ClaimFollowed {
+			return nil, err
+		}
+	}
+	if paused {
+		return nil, nil
+	}
 	var current []jobs.Bars
 	newest := time.Time{}
 	for _, b := range spec.Holdout {
-		s, there := held[[2]string{b.Symbol, string(b.Timeframe)}]
-		if !there {
-			return nil, nil // deleted or renamed
-		}
-		if len(s.Unaccepted()) > 0 {
-			return nil, nil // a claim neither gains nor loses by prices that may be wrong
-		}
+		s := held[[2]string{b.Symbol, string(b.Timeframe)}]
 		current = append(current, s.Pinned())
 		if end := time.Unix(s.Timeframe.End(s.Last), 0); end.After(newest) {
 			newest = end
@@ -151,6 +168,27 @@ func (f *ClaimFollower) follow(ctx context.Context, c ktrdr.LivingClaim, held ma
 		return nil, err
 	}
 	return &made, nil
+}
+
+// heldBy says which of a claim's series cannot be followed: it is not in the library, or its prices may be
+// wrong, by which a claim neither gains nor loses.
+func heldBy(bars []jobs.Bars, library map[[2]string]jobs.SeriesInfo) (ktrdr.ClaimHold, string) {
+	for _, b := range bars {
+		s, there := library[[2]string{b.Symbol, string(b.Timeframe)}]
+		if !there {
+			return ktrdr.ClaimMissing, fmt.Sprintf("the library has no %s bars of %s: import them again, with the new ones after them",
+				b.Timeframe, b.Symbol)
+		}
+		if open := s.Unaccepted(); len(open) > 0 {
+			rules := make([]string, len(open))
+			for i, f := range open {
+				rules[i] = string(f.Rule)
+			}
+			return ktrdr.ClaimFindings, fmt.Sprintf("the %s bars of %s have %s that no person accepts (%s): `ktrdr data check %s %s` shows more",
+				b.Timeframe, b.Symbol, text.Counted(len(open), "severe finding"), strings.Join(rules, ", "), b.Symbol, b.Timeframe)
+		}
+	}
+	return ktrdr.ClaimFollowed, ""
 }
 
 // until is the close of the last bar that the look of a claim read.

@@ -88,7 +88,7 @@ func (f *LadderFacts) candidate() LadderRung {
 	case t.Test.ReservedAt.IsZero():
 		r.Next = fmt.Sprintf("The run was not tested: ktrdr runs test %s tests it, if it started with --fresh.", ktrdr.ShortRun(t.Run))
 	case t.Test.EndedAt.IsZero():
-		r.Next = "The test of its run has not ended."
+		r.Next = "The test of its run has not ended. `ktrdr ops --type factory_test` shows it; `ktrdr resume` continues one that stopped."
 	case !t.Best && t.Test.Best == "":
 		r.P = t.Test.P
 		r.Next = "The run has no finalist, so nothing was compared with copies."
@@ -213,8 +213,21 @@ func (l *Ladder) Seal() {
 	}
 }
 
+// LadderStore is where the facts of ladders are read.
+type LadderStore interface {
+	Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage, error)
+	Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error)
+	ClaimOf(ctx context.Context, id ktrdr.OperationID) (ktrdr.LivingClaim, error)
+	FindRun(ctx context.Context, id string) (ktrdr.Run, error)
+}
+
 // Ladder is where a research stands; nil before it has ended.
 func (v Views) Ladder(ctx context.Context, op ktrdr.Operation) (*Ladder, error) {
+	return ReadLadder(ctx, v.Engine, op)
+}
+
+// ReadLadder is the same of a store.
+func ReadLadder(ctx context.Context, store LadderStore, op ktrdr.Operation) (*Ladder, error) {
 	if op.Type != ktrdr.AgentResearch || op.Status != ktrdr.Completed {
 		return nil, nil
 	}
@@ -226,17 +239,17 @@ func (v Views) Ladder(ctx context.Context, op ktrdr.Operation) (*Ladder, error) 
 	if spec, err := ktrdr.ParseSpec[Spec](op.Spec); err == nil {
 		f.MaxP = spec.Rules.WithDefaults().MaxAdjustedP
 	}
-	if f.Factory, err = v.factoryFact(ctx, &op, result.Figures); err != nil {
+	if f.Factory, err = factoryFact(ctx, store, &op, result.Figures); err != nil {
 		return nil, err
 	}
-	trials, err := v.Engine.Trials(ctx, ktrdr.TrialQuery{Of: []ktrdr.OperationID{op.ID}, Limit: 1})
+	trials, err := store.Trials(ctx, ktrdr.TrialQuery{Of: []ktrdr.OperationID{op.ID}, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range trials.Trials {
 		f.Looks = t.MarketLooks
 	}
-	looks, err := v.Engine.Looks(ctx, ktrdr.LookQuery{Research: op.ID})
+	looks, err := store.Looks(ctx, ktrdr.LookQuery{Research: op.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +259,7 @@ func (v Views) Ladder(ctx context.Context, op ktrdr.Operation) (*Ladder, error) 
 		}
 	}
 	if f.Look != nil && f.Look.Claim {
-		c, err := v.Engine.ClaimOf(ctx, f.Look.Operation)
+		c, err := store.ClaimOf(ctx, f.Look.Operation)
 		if err == nil {
 			f.Claim = &c
 		} else if ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
@@ -258,11 +271,11 @@ func (v Views) Ladder(ctx context.Context, op ktrdr.Operation) (*Ladder, error) 
 }
 
 // factoryFact is what the test of the run of a research came to; nil: it has no run.
-func (v Views) factoryFact(ctx context.Context, op *ktrdr.Operation, g *BacktestFigures) (*FactoryFact, error) {
+func factoryFact(ctx context.Context, store LadderStore, op *ktrdr.Operation, g *BacktestFigures) (*FactoryFact, error) {
 	if op.Queue == nil {
 		return nil, nil
 	}
-	run, err := v.Engine.FindRun(ctx, op.Queue.Run)
+	run, err := store.FindRun(ctx, op.Queue.Run)
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
 		return nil, nil
 	}

@@ -294,7 +294,7 @@ func (v Views) Experiment(ctx context.Context, id ktrdr.OperationID) (Experiment
 		return ExperimentRow{}, err
 	}
 	if e.Trial != nil && e.Trial.Examination != "" {
-		if e.Examination, err = v.examination(ctx, e.Trial.Examination); err != nil {
+		if e.Examination, err = ReadExamination(ctx, v.Engine, e.Trial.Examination); err != nil {
 			return e, err
 		}
 	}
@@ -311,9 +311,12 @@ func (v Views) Experiment(ctx context.Context, id ktrdr.OperationID) (Experiment
 	return e, v.quote(ctx, &e)
 }
 
-// examination is what an examination found; nil if it did not complete.
-func (v Views) examination(ctx context.Context, id ktrdr.OperationID) (*evidence.Examination, error) {
-	op, err := v.Engine.Operation(ctx, id)
+// ReadExamination is what an examination found; nil if it did not complete.
+func ReadExamination(ctx context.Context, store interface {
+	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
+}, id ktrdr.OperationID,
+) (*evidence.Examination, error) {
+	op, err := store.Operation(ctx, id)
 	if err != nil || op.Status != ktrdr.Completed {
 		return nil, err
 	}

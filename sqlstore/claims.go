@@ -30,6 +30,10 @@ const (
 			stepped_at = {now}, seen = $17, state = $18
 		WHERE operation_id = $1 AND last_bar <= $7`
 	holdClaim query = `UPDATE claims SET hold = $2, reason = $3, step_id = $4, stepped_at = {now}, seen = $5 WHERE operation_id = $1`
+
+	// Of the library, not of a step. A step may have held the claim before: it looks again when this one ends.
+	holdOfLibrary query = `UPDATE claims SET hold = $2, reason = $3, seen = CASE WHEN $2 = '' THEN $4 ELSE seen END
+		WHERE operation_id = $1 AND rung <> 'retired'`
 )
 
 var scanClaim = fields(func(c *ktrdr.LivingClaim) []any {
@@ -73,6 +77,21 @@ func (s *Store) AddClaim(ctx context.Context, c ktrdr.NewClaim) error {
 			return ktrdr.Errorf(ktrdr.CodeNotFound, "no look of the operation %s claims an edge", c.Operation)
 		}
 		addClaim(ctx, t, c)
+		return nil
+	})
+}
+
+// HoldClaim implements ktrdr.Claims.
+func (s *Store) HoldClaim(ctx context.Context, id ktrdr.OperationID, hold ktrdr.ClaimHold, reason string) error {
+	if !id.Valid() {
+		return noClaim(id)
+	}
+	return s.write(ctx, normal, func(t *tx) error {
+		if _, err := scanClaim(t.row(ctx, selectLivingOf, id)); err != nil {
+			return ifNoRow(err, noClaim(id))
+		}
+		t.wake()
+		t.later(ctx, holdOfLibrary, id, hold, shortened(reason), hashText(ktrdr.Hash{}))
 		return nil
 	})
 }

@@ -115,6 +115,27 @@ var livingClaims = map[string]func(*lab){
 		}
 	},
 
+	"AClaimThatIsHeldKeepsItsFigures": func(l *lab) {
+		id := l.claimed("s")
+		l.steps(advance(id, 40, ktrdr.ClaimConfirmed))
+		was := l.claimOf(id)
+		l.must(l.HoldClaim(l.ctx(), id, ktrdr.ClaimMissing, "no bars"))
+		held := was
+		held.Hold, held.Reason = ktrdr.ClaimMissing, "no bars"
+		same(l, "held", l.claimOf(id), held)
+		l.must(l.HoldClaim(l.ctx(), id, ktrdr.ClaimFollowed, ""))
+		was.Seen = ktrdr.Hash{} // the same bars are looked at again: an earlier step may have held the claim too
+		same(l, "let go", l.claimOf(id), was)
+
+		retired := advance(id, 50, ktrdr.ClaimRetired)
+		l.steps(retired)
+		l.must(l.HoldClaim(l.ctx(), id, ktrdr.ClaimMissing, "no bars"))
+		if c := l.claimOf(id); c.Hold != ktrdr.ClaimFollowed {
+			l.Errorf("a retired claim, which is not followed, is held: %s", c.Hold)
+		}
+		l.refused(l.HoldClaim(l.ctx(), "op_dummy_nothing", ktrdr.ClaimMissing, ""), ktrdr.CodeNotFound)
+	},
+
 	"AClaimOfAnEarlierVersionIsAddedOnce": func(l *lab) {
 		op := l.create(looking("", l.market("A").Market))
 		f := ending(l.claim("w"), ktrdr.Completed)

@@ -21,6 +21,8 @@ appended, its model trades them, and two e-values grow or shrink:
 Under its null hypothesis an e-value reaches 20 with a probability of at most 5 %,
 however often you look. SINCE is the bar at which that happened. FDR says whether the
 claim is a discovery among all claims, with a false-discovery rate of at most 5 %.
+HOLD says why a claim is not followed: "revised", "changed", "missing" or
+"severe_finding". Under the table is what to do.
 Assistants and designers see nothing of this. "docs/research.md" has the formulas.`
 
 func newClaims(a *app) *cobra.Command {

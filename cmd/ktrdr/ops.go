@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/text"
@@ -92,22 +93,15 @@ func (a *app) listOps(ctx context.Context, c *client.Client, f opsFlags) error {
 	if err != nil {
 		return err
 	}
-	var ops []ktrdr.Operation
-	for {
+	if a.json {
+		rows, err := pagesOf(&q, f.all, func() ([]api.OperationRow, string, error) { return c.Rows(ctx, q) })
+		return a.show(rows, err, nil)
+	}
+	ops, err := pagesOf(&q, f.all, func() ([]ktrdr.Operation, string, error) {
 		page, err := c.List(ctx, q)
-		if err != nil {
-			return err
-		}
-		ops = append(ops, page.Operations...)
-		q.Cursor = page.Next
-		if !f.all || q.Cursor == "" {
-			break
-		}
-	}
-	if ops == nil {
-		ops = []ktrdr.Operation{} // an empty list in JSON, not null
-	}
-	return a.print(ops, func(w io.Writer) {
+		return page.Operations, page.Next, err
+	})
+	return a.show(ops, err, func(w io.Writer) {
 		if len(ops) == 0 {
 			fmt.Fprintln(w, noOperations(q.Type...))
 			return
@@ -117,6 +111,21 @@ func (a *app) listOps(ctx context.Context, c *client.Client, f opsFlags) error {
 			fmt.Fprintln(w, "There are more: use --all, or a larger --limit.")
 		}
 	})
+}
+
+// pagesOf reads a page, or all of them. The query then has the cursor of the next.
+func pagesOf[T any](q *ktrdr.OperationQuery, all bool, read func() ([]T, string, error)) ([]T, error) {
+	list := []T{} // an empty list in JSON, not null
+	for {
+		page, next, err := read()
+		if err != nil {
+			return nil, err
+		}
+		list, q.Cursor = append(list, page...), next
+		if !all || next == "" {
+			return list, nil
+		}
+	}
 }
 
 // noOperations says how to start one of the wanted types.

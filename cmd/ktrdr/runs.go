@@ -19,8 +19,11 @@ const runPrefix = "run_"
 
 func isRunID(text string) bool { return strings.HasPrefix(text, runPrefix) }
 
-// resolveRun finds the run that a whole id, or the beginning of one, means.
+// resolveRun finds the run that a whole id, or the beginning of one, means, with or without run_.
 func resolveRun(ctx context.Context, c *client.Client, text string) (ktrdr.Run, error) {
+	if text != "" && !isRunID(text) {
+		text = runPrefix + text
+	}
 	run, err := c.Run(ctx, text)
 	return run, unknownName(err)
 }

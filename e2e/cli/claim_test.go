@@ -6,10 +6,32 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ktrdr/ktrdr/local"
 )
 
 // claimedRow finds the research of a table that is claimed.
 var claimedRow = regexp.MustCompile(`(?m)^([0-9a-f]{8}) .* claimed`)
+
+// reviseOldBars imports a series again after its source has changed an old bar of it.
+func (l *lab) reviseOldBars(symbol, timeframe string) {
+	l.t.Helper()
+	path := filepath.Join(l.t.TempDir(), "revised.csv")
+	l.must("data", "export", symbol, timeframe, "--csv", path)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	rows := strings.Split(string(data), "\n")
+	rows[1000] += "1" // of its volume
+	if err := os.WriteFile(path, []byte(strings.Join(rows, "\n")), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	l.must("data", "import", path, "--symbol", symbol, "--timeframe", timeframe, "--append")
+	if all := decode[[]local.StoredSeries](l.t, l.must("data", "list", "--all", "--json")); len(all) != 2 {
+		l.t.Fatalf("%d vintages of %s, want the one before and the revised one", len(all), symbol)
+	}
+}
 
 // A claim of one lab is verified in an empty folder, and refused after it was edited.
 func TestClaim_IsExportedAndVerifiedOnAnotherMachine(t *testing.T) {
@@ -22,6 +44,8 @@ func TestClaim_IsExportedAndVerifiedOnAnotherMachine(t *testing.T) {
 	if found == nil {
 		t.Fatal("the planted edge was not claimed")
 	}
+	l.reviseOldBars("SYNTH", "1h") // the claim is of the bars before
+
 	file, report := filepath.Join(t.TempDir(), "claim.zip"), filepath.Join(t.TempDir(), "report.html")
 	l.must("claim", "export", found[1], file, "--bars")
 	l.must("report", "--since", "12h", "--html", report)

@@ -16,7 +16,12 @@ func Calibration(w io.Writer, row research.CalibrationRow) {
 	fmt.Fprintf(w, "%s  %s %s%s\n", row.Operation, term.Plain(c.Symbol), c.Timeframe, madeUpNote(c.MadeUp))
 	printFigure(w, "false claims", fmt.Sprintf("%d of %d copies: %.1f %% (95 %% interval %.1f to %.1f %%)", c.Claimed, c.Worlds, 100*c.Rate,
 		100*c.Low, 100*c.High))
-	printFigure(w, "searched", fmt.Sprintf("%d researches of each copy, %s before the holdout", c.Researches, text.Counted(c.Bars, "bar")))
+	searched := fmt.Sprintf("%s of each copy, %s before the holdout", text.Counted(c.Researches, "research", "researches"),
+		text.Counted(c.Bars, "bar"))
+	if c.CostPerSide != nil {
+		searched += ", costs of " + costText(*c.CostPerSide, false) + " per side"
+	}
+	printFigure(w, "searched", searched)
 	var shares []string
 	for _, share := range []float64{0.05, 0.5, 0.95} {
 		if x := c.Luckiest(share); x != nil {

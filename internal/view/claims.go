@@ -21,12 +21,13 @@ func Claims(w io.Writer, list research.ClaimsList) {
 	}
 	fmt.Fprintf(w, "%s, %s at a false-discovery rate of %g %%; the next needs an adjusted e-value of %.0f\n\n",
 		text.Counted(len(list.Claims), "claim"), text.Counted(list.Discovers, "discovery", "discoveries"), 100*list.FDR, list.Next)
-	const head = "CLAIM\tSTRATEGY\tMARKET\tPRICES\tCLAIMED SHARPE\tCLAIMED AT\tRUNG\tBARS SINCE\tLAST BAR\tE\tRETIRE\tSINCE\tSHARPE SINCE\tFDR"
+	const head = "CLAIM\tSTRATEGY\tMARKET\tPRICES\tCLAIMED SHARPE\tCLAIMED AT\t" +
+		"RUNG\tHOLD\tBARS SINCE\tLAST BAR\tE\tRETIRE\tSINCE\tSHARPE SINCE\tFDR"
 	term.Table(w, head, list.Claims, func(c research.ClaimRow) []any {
 		return []any{
 			c.Operation.Tail(), term.Dash(c.Strategy), c.Symbols + " " + c.Timeframe, term.Prices(c.MadeUp), term.Optional("%.2f", c.Sharpe),
-			text.Minute(c.ClaimedAt.Unix()), string(c.Rung), c.Bars, minuteOf(c.Last), eValue(c.E), eValue(c.RetireE), minuteOf(crossed(c)),
-			term.Optional("%.2f", c.LivingSR), discovery(c),
+			text.Minute(c.ClaimedAt.Unix()), string(c.Rung), term.Dash(string(c.Hold)), c.Bars, minuteOf(c.Last), eValue(c.E), eValue(c.RetireE),
+			minuteOf(crossed(c)), term.Optional("%.2f", c.LivingSR), discovery(c),
 		}
 	})
 	for _, c := range list.Claims {
@@ -68,12 +69,9 @@ func Ladder(w io.Writer, p term.Palette, l *research.Ladder) {
 	fmt.Fprintf(w, "Ladder: %s\n", l.Rung)
 	for _, r := range l.Rungs {
 		fmt.Fprintf(w, "  %s %s%s\n", p.Mark(r.Reached), r.Rung, rungNumber(r))
-		said := r.Next
-		if r.Reached {
-			said = r.Means + " It does not mean: " + lower(r.NotMeans)
-		}
-		if said != "" {
-			fmt.Fprintf(w, "      %s\n", term.Plain(said))
+		fmt.Fprintf(w, "      %s\n", term.Plain(r.Means+" It does not mean: "+lower(r.NotMeans)))
+		if r.Next != "" {
+			fmt.Fprintf(w, "      Next: %s\n", term.Plain(r.Next))
 		}
 	}
 }

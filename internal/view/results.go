@@ -203,14 +203,23 @@ func printLedger(w io.Writer, r api.Results) {
 }
 
 func printLook(w io.Writer, l *ktrdr.Look) {
-	numbers := text.Map(l.Markets, func(m ktrdr.LookMarket) string { return fmt.Sprintf("look %d at %s", m.Number, m.Market) })
-	fmt.Fprintf(w, "%s (%s): %s\n", strings.Join(numbers, ", "), strings.ReplaceAll(string(l.Kind), "_", " "), term.Plain(lookSays(l)))
+	fmt.Fprintf(w, "%s (%s): %s\n", lookNumbers(l), strings.ReplaceAll(string(l.Kind), "_", " "), term.Plain(lookSays(l)))
 	if h := report.HoldoutOf(l); h != nil && h.Sharpe != nil {
 		printFigure(w, "holdout Sharpe", report.HoldoutText(h))
 	}
 	if l.Hash != (ktrdr.Hash{}) {
 		printFigure(w, "look_hash", l.Hash.String())
 	}
+}
+
+// lookNumbers counts a look at the holdout of its market, or at that of each of its markets.
+func lookNumbers(l *ktrdr.Look) string {
+	if len(l.Markets) == 1 {
+		return fmt.Sprintf("look %d at the holdout", l.Markets[0].Number)
+	}
+	return strings.Join(text.Map(l.Markets, func(m ktrdr.LookMarket) string {
+		return fmt.Sprintf("look %d at the holdout of %s", m.Number, m.Market)
+	}), ", ")
 }
 
 // lookSays is what a look showed, in a sentence.

@@ -109,3 +109,18 @@ func TestResearchFigures_KeepsOnlyNumbers(t *testing.T) {
 		t.Errorf("%+v, %v, want a, an undefined b and the symbol", f, err)
 	}
 }
+
+func TestLookNumbers_NameTheMarketOnlyWhereThereAreSeveral(t *testing.T) {
+	one, two := ktrdr.LookMarket{Market: "mkt_a", Number: 1}, ktrdr.LookMarket{Market: "mkt_b", Number: 3}
+	for _, tc := range []struct {
+		markets []ktrdr.LookMarket
+		want    string
+	}{
+		{[]ktrdr.LookMarket{one}, "look 1 at the holdout"},
+		{[]ktrdr.LookMarket{one, two}, "look 1 at the holdout of mkt_a, look 3 at the holdout of mkt_b"},
+	} {
+		if got := lookNumbers(&ktrdr.Look{Markets: tc.markets}); got != tc.want {
+			t.Errorf("%d markets: %q, want %q", len(tc.markets), got, tc.want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr/internal/text"
@@ -155,11 +156,7 @@ func (b *Bars) writeColumns(w io.Writer, padding []byte) error {
 	const block = 8 << 10 // bars that are written at once
 	buf := make([]byte, 8*min(block, b.Len()))
 	for at := range b.Places(0, b.Len(), block) {
-		times := b.Time[at:min(at+block, b.Len())]
-		for i, t := range times {
-			binary.LittleEndian.PutUint64(buf[8*i:], uint64(t))
-		}
-		if _, err := w.Write(buf[:8*len(times)]); err != nil {
+		if _, err := w.Write(storedTimes(buf, b.Time[at:min(at+block, b.Len())])); err != nil {
 			return err
 		}
 	}
@@ -168,11 +165,7 @@ func (b *Bars) writeColumns(w io.Writer, padding []byte) error {
 	}
 	for _, column := range b.columns() {
 		for at := range b.Places(0, b.Len(), block) {
-			values := (*column)[at:min(at+block, b.Len())]
-			for i, v := range values {
-				binary.LittleEndian.PutUint64(buf[8*i:], bitsOf(v))
-			}
-			if _, err := w.Write(buf[:8*len(values)]); err != nil {
+			if _, err := w.Write(storedValues(buf, (*column)[at:min(at+block, b.Len())])); err != nil {
 				return err
 			}
 		}
@@ -181,6 +174,31 @@ func (b *Bars) writeColumns(w io.Writer, padding []byte) error {
 		}
 	}
 	return nil
+}
+
+// littleEndian tells that this machine holds numbers in memory as files and hashes do.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// storedTimes are times as files and hashes hold them: where they lie, or in buf.
+func storedTimes(buf []byte, times []int64) []byte {
+	if littleEndian {
+		return bytesOfColumn(times)
+	}
+	for i, t := range times {
+		binary.LittleEndian.PutUint64(buf[8*i:], uint64(t))
+	}
+	return buf[:8*len(times)]
+}
+
+// storedValues are values as files and hashes hold them: where they lie, or in buf.
+func storedValues(buf []byte, values []float64) []byte {
+	if littleEndian && !slices.ContainsFunc(values, math.IsNaN) { // a NaN may have other bits than the one in files
+		return bytesOfColumn(values)
+	}
+	for i, v := range values {
+		binary.LittleEndian.PutUint64(buf[8*i:], bitsOf(v))
+	}
+	return buf[:8*len(values)]
 }
 
 // bitsOf are the bits of a value in files and hashes: those of one NaN for every NaN.

@@ -314,7 +314,7 @@ func numbers[T int64 | float64](data []byte, n int) []T {
 	if n == 0 {
 		return nil
 	}
-	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+	if littleEndian {
 		return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n) //nolint:gosec // length and alignment are checked
 	}
 	words := make([]uint64, n)

@@ -23,8 +23,8 @@ func TestOperations_AreListedSearchedAndChanged(t *testing.T) {
 	admin, reader := l.browser(ktrdr.ScopeAdmin), l.browser(ktrdr.ScopeRead)
 	one := "/operations/" + string(failed.Operation)
 
-	list := admin.eventually("/operations?status=FAILED", string(failed.Operation))
-	has(t, list, `action="`+one+`/resume"`, `action="`+one+`/retry"`, "ktrdr resume "+string(failed.Operation),
+	list := admin.eventually("/operations?status=FAILED", `action="`+one+`/resume"`) // while it runs, its id stands beside its worker
+	has(t, list, string(failed.Operation), `action="`+one+`/retry"`, "ktrdr resume "+string(failed.Operation),
 		"in-process", "Circuit breakers")
 	hasNot(t, list, `<tr id="`+string(hanging.Operation)+`"`)
 	hasNot(t, reader.get("/operations"), `action="`+one, "Pause new work")

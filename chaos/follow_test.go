@@ -56,7 +56,7 @@ func TestFollowFolder_KilledAtEveryStepImportsEachFileOnce(t *testing.T) {
 	} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) { watchedAfterAKill(t, lab, step) })
+			atStep(t, step, func(t *testing.T, lab *labtest.Lab) { watchedAfterAKill(t, lab, step) })
 		})
 	}
 }
@@ -82,10 +82,8 @@ func watchedAfterAKill(t *testing.T, lab *labtest.Lab, step string) {
 	lab.ServeWith(1)
 	bars := map[string]int{}
 	current := func() string {
-		for _, s := range seriesOf(t, lab) {
-			if s.Current {
-				bars[s.Symbol] = s.Bars
-			}
+		for _, s := range lab.Series() {
+			bars[s.Symbol] = s.Bars
 		}
 		got, _ := json.Marshal(bars)
 		return string(got)
@@ -186,13 +184,7 @@ func TestFollow_NewBarsFeedALivingClaim(t *testing.T) {
 	if life := followed(t, lab, all); life.Bars < 1000 {
 		t.Errorf("the claim was followed over %d bars", life.Bars)
 	}
-	var is jobs.SeriesInfo
-	for _, s := range seriesOf(t, lab) {
-		if s.Current {
-			is = s
-		}
-	}
-	if is.Hash != ktrdr.Hash(all.Hash()) {
+	if is := lab.Series()[0]; is.Hash != ktrdr.Hash(all.Hash()) {
 		t.Errorf("the series has %d bars and hash %s; want the %d bars of the market", is.Bars, is.Hash, all.Len())
 	}
 }

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/ktrdr/ktrdr/labtest"
@@ -22,4 +23,16 @@ func onBoth(t *testing.T, times labtest.Times, test func(t *testing.T, lab *labt
 			test(t, labtest.New(t, kind, times))
 		})
 	}
+}
+
+// atStep runs a test of a kill at a step on both stores where the step is one of the store's.
+// At the others a worker dies, which sees no difference: there the second store is left to
+// the long run.
+func atStep(t *testing.T, step string, test func(t *testing.T, lab *labtest.Lab)) {
+	t.Helper()
+	if strings.HasPrefix(step, "tx.") || soak() {
+		onBoth(t, labtest.Calm, test)
+		return
+	}
+	test(t, labtest.New(t, labtest.SQLite, labtest.Calm))
 }

@@ -46,6 +46,16 @@ func (l *Lab) Fetch(r jobs.DataFetchRequest) ktrdr.OperationID {
 	return l.begin("/api/v1/data/fetch", r)
 }
 
+// Series lists the current series by the API. It costs no process, as a command does.
+func (l *Lab) Series() []jobs.LibrarySeries {
+	l.t.Helper()
+	status, out, err := call[[]jobs.LibrarySeries](l, http.MethodGet, "/api/v1/data", nil)
+	if err != nil || status != http.StatusOK {
+		l.t.Fatalf("series: %d %+v %v", status, out.Error, err)
+	}
+	return out.Data
+}
+
 // TryFetch is Fetch of a backend that may die; "" when it did not accept the fetch.
 func (l *Lab) TryFetch(r jobs.DataFetchRequest) ktrdr.OperationID {
 	status, out, err := call[api.Started](l, http.MethodPost, "/api/v1/data/fetch", r)

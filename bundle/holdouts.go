@@ -1,8 +1,6 @@
 package bundle
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,8 +15,9 @@ type budgets struct {
 	last  time.Time            // of all of them
 
 	claims  map[ktrdr.OperationID]bool
-	earlier bool            // looks were made before the chain began: claims may be unknown
-	markets map[string]bool // that were merged
+	order   []ktrdr.OperationID // of the claims, as the ledger has them
+	earlier bool                // looks were made before the chain began: claims may be unknown
+	markets map[string]bool     // that were merged
 }
 
 type budget struct {
@@ -72,8 +71,8 @@ func (b *budgets) result(l *ledger, e *ktrdr.ResultEntry) {
 
 // claim notes a claim. Of a look that was made before the chain began nothing is known.
 func (b *budgets) claim(l *ledger, e *ktrdr.ResultEntry) {
-	if id, known := l.operations[e.Key]; known {
-		b.claims[id] = true
+	if id, known := l.operations[e.Key]; known && !b.claims[id] {
+		b.claims[id], b.order = true, append(b.order, id)
 	}
 }
 
@@ -83,9 +82,17 @@ func (b *budgets) merge(l *ledger, m *ktrdr.MergeEntry) {
 	b.merged(l, m)
 }
 
+// mostHoldouts bounds the number of holdouts of a market: each look is compared with all of
+// them. Each lasts as long as the one before it, so no market has as many.
+const mostHoldouts = 1000
+
 // renew adds a new holdout, and requires that it keeps the rules.
 func (v *verification) renew(b *budgets, e *ktrdr.ChainEntry, looks int) {
 	h := e.Holdout
+	if len(b.all) == mostHoldouts {
+		v.refuse(WrongLooks, "link %d of %s is one holdout too many: at most %d are checked", e.Position, e.Market, mostHoldouts)
+		return
+	}
 	wrong := func(text string, args ...any) {
 		v.refuse(WrongLooks, "link %d of %s is a holdout from %v: "+text, append([]any{e.Position, e.Market, h.From.UTC().Format(time.RFC3339)},
 			args...)...)
@@ -102,35 +109,52 @@ func (v *verification) renew(b *budgets, e *ktrdr.ChainEntry, looks int) {
 	case h.Looks != looks:
 		wrong("it comes after %s, and the ledger has %d before it", plural(h.Looks, "look", "looks"), looks)
 	}
-	if unlisted := v.listed(b, h, wrong); len(unlisted) > 0 {
-		v.unlisted = append(v.unlisted, followed{place{e.Market, e.Position}, h.From, unlisted})
-	}
+	v.listed(b, e, wrong)
 	b.all = append(b.all, budget{h.From, looks - len(h.Claims)})
 }
 
-// followed are claims that a new holdout does not count as followed over its bars. Each is
+// unlisted are claims that a new holdout does not count as followed over its bars. Each is
 // one look less that is paid for there.
-type followed struct {
-	at     place
-	from   time.Time
-	claims []ktrdr.OperationID
+type unlisted struct {
+	at    place
+	from  time.Time
+	names []string // of a few of them
+	n     int
 }
 
+const (
+	mostUnlisted = 20 // holdouts that are named
+	mostNames    = 3  // claims that are named of each
+)
+
 // listed requires that the claims that a new holdout counts are in the ledger before it. It
-// returns those that are in the ledger and that it does not count.
-func (v *verification) listed(b *budgets, h *ktrdr.HoldoutEntry, wrong func(string, ...any)) []ktrdr.OperationID {
-	left := maps.Clone(b.claims)
+// notes those that are in the ledger and that it does not count.
+func (v *verification) listed(b *budgets, e *ktrdr.ChainEntry, wrong func(string, ...any)) {
+	h, counted, left := e.Holdout, map[ktrdr.OperationID]bool{}, len(b.claims)
 	for _, id := range h.Claims {
-		if !left[id] && !b.earlier {
+		switch {
+		case b.claims[id] && !counted[id]:
+			left--
+		case !b.earlier:
 			wrong("it counts the claim %.80s, and the ledger does not have it before, or it is counted twice", id)
 		}
-		delete(left, id)
+		counted[id] = true
 	}
-	if len(left) == 0 && !b.earlier {
+	switch {
+	case left > 0 && len(v.unlisted) == mostUnlisted:
+		v.unnamed++
+	case left > 0:
+		u := unlisted{at: place{e.Market, e.Position}, from: h.From, n: left}
+		for i := 0; i < len(b.order) && len(u.names) < mostNames; i++ {
+			if id := b.order[i]; !counted[id] {
+				u.names = append(u.names, ktrdr.ToPrintable(string(id)))
+			}
+		}
+		v.unlisted = append(v.unlisted, u)
+	case !b.earlier:
 		v.pass("the holdout from %s counts each claim before it: %s", h.From.UTC().Format(time.RFC3339),
 			plural(len(h.Claims), "claim", "claims"))
 	}
-	return slices.Sorted(maps.Keys(left))
 }
 
 // merged takes over the claims of a market that was merged into this one, and of those that
@@ -156,20 +180,20 @@ func (b *budgets) merged(l *ledger, m *ktrdr.MergeEntry) {
 // warnOfUnlisted says which claims a new holdout leaves out. covered is how many links of a
 // chain lie before a head that is known.
 func (v *verification) warnOfUnlisted(covered map[string]int) {
-	for _, f := range v.unlisted {
-		var names []string
-		for _, id := range f.claims[:min(len(f.claims), 3)] {
-			names = append(names, ktrdr.ToPrintable(string(id)))
-		}
-		if more := len(f.claims) - len(names); more > 0 {
+	for _, u := range v.unlisted {
+		names := u.names
+		if more := u.n - len(names); more > 0 {
 			names = append(names, plural(more, "other", "others"))
 		}
-		said := f.at.String() + " is a new holdout from " + f.from.UTC().Format(time.RFC3339) + ". It does not count " +
-			plural(len(f.claims), "claim", "claims") + " (" + strings.Join(names, ", ") + ") as followed over its bars: right if retired before. " +
+		said := u.at.String() + " is a new holdout from " + u.from.UTC().Format(time.RFC3339) + ". It does not count " +
+			plural(u.n, "claim", "claims") + " (" + strings.Join(names, ", ") + ") as followed over its bars: right if retired before. " +
 			"The ledger does not say when a claim was retired, so this was not checked."
-		if covered[f.at.market] < f.at.position {
+		if covered[u.at.market] < u.at.position {
 			said += " No head is known that was published after it, so the list of claims may have been edited. Give one with --head."
 		}
 		v.warn(said)
+	}
+	if v.unnamed > 0 {
+		v.warn(plural(v.unnamed, "other new holdout does", "other new holdouts do") + " not count each claim either.")
 	}
 }

@@ -3,6 +3,7 @@ package bundle_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -210,4 +211,65 @@ func atTheOld(all []ktrdr.ChainEntry) {
 			e.Look.Holdout = all[0].Look.Holdout
 		}
 	}
+}
+
+// Who makes a chain again can write as many holdouts, claims and indexes as fit into a file.
+// The time and the words that a check takes do not grow with their product.
+func TestVerify_ManyHoldoutsAndClaimsAreCheckedInTime(t *testing.T) {
+	b, all, at := renewed(t)
+	holdout, looks := *all[at].Holdout, 2
+	many := slices.Clone(all[:at])
+	for i := range 3000 {
+		key := fmt.Sprint("claim", i)
+		looks++
+		many = append(many, ktrdr.ChainEntry{Kind: ktrdr.ChainLook, Look: &ktrdr.LookEntry{
+			Key: key, Operation: ktrdr.OperationID(key), Kind: ktrdr.LookByHand, Number: looks, Before: looks - 1,
+			Holdout: all[0].Look.Holdout, Spans: all[0].Look.Spans,
+		}}, ktrdr.ChainEntry{Kind: ktrdr.ChainResult, Result: &ktrdr.ResultEntry{Key: key, Claim: true}})
+	}
+	for i := range 3000 {
+		h := holdout
+		h.Looks, h.From = looks, h.From.Add(time.Duration(i)*time.Hour)
+		many = append(many, ktrdr.ChainEntry{Kind: ktrdr.ChainHoldout, Holdout: &h})
+	}
+	chain(t, b, append(many, all[at+1:]...))
+	before := allocated()
+	v := verify(t, written(t, b), bundle.Options{})
+	if used := (allocated() - before) >> 20; used > 200 { // 800 where each holdout kept all claims that it leaves out
+		t.Errorf("%d MiB were allocated", used)
+	}
+	if said := fmt.Sprint(v.Warnings); len(v.Warnings) > 30 || !strings.Contains(said, "(claim0, claim1, claim2, 2997 others)") ||
+		!strings.Contains(said, "979 other new holdouts do not count each claim either") {
+		t.Errorf("%d warnings: %.2000s", len(v.Warnings), said)
+	}
+	if len(v.Refused) == 0 || v.Verified {
+		t.Error("holdouts that keep no rule are not refused")
+	}
+}
+
+// The number of trials times the number of generations is no bound that a check can wait for.
+func TestVerify_LargeIndexesAreRefusedInTime(t *testing.T) {
+	b := claim(t)
+	var all []ktrdr.ChainEntry
+	for i := range 20_000 {
+		e := byHand(i)
+		e.Trial.Type, e.Trial.Run, e.Trial.Generation, e.Trial.Index = ktrdr.AgentResearch, "run", i, 1<<40
+		all = append(all, e)
+	}
+	chain(t, b, append(all, entries(t, b)...))
+	began := time.Now()
+	v := verify(t, written(t, b), bundle.Options{})
+	if took := time.Since(began); took > 20*time.Second { // each trial times each took minutes
+		t.Errorf("it took %v", took)
+	}
+	if got := slices.Compact(codes(v)); !slices.Equal(got, []bundle.Flaw{bundle.DroppedTrial}) {
+		t.Errorf("refused: %v, want %v", got, bundle.DroppedTrial)
+	}
+}
+
+// allocated is how many bytes were allocated until now.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }

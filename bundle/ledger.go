@@ -212,6 +212,9 @@ func (v *verification) orderTrials(l *ledger) {
 				if !runs[run][spot{g, i}] {
 					v.refuse(DroppedTrial, "trial %d/%d of %.40s is missing: it was dropped from the ledger", g, i, run)
 				}
+				if len(v.Refused) == mostRefusals {
+					return // an index may be as large as it likes
+				}
 			}
 		}
 		if v.size > 0 && run == v.run {

@@ -64,7 +64,8 @@ type verification struct {
 	Verification
 	run      string     // of the research
 	size     int        // of the run's generations
-	unlisted []followed // claims that new holdouts leave out
+	unlisted []unlisted // claims that new holdouts leave out
+	unnamed  int        // new holdouts that leave out claims too
 }
 
 func (v *verification) pass(format string, args ...any) {

@@ -213,9 +213,11 @@ func (f *frame) fromHint(i int) archetype {
 // beside are the bars of a context symbol, from 288 bars before the first bar that is
 // traded: its indicators need bars before their first value.
 func beside(b *market.Bars, traded []*market.Bars) *market.Bars {
-	first := traded[0].Time[0]
+	first := int64(math.MaxInt64)
 	for _, t := range traded {
-		first = min(first, t.Time[0])
+		if t.Len() > 0 { // it may begin after the test part of another
+			first = min(first, t.Time[0])
+		}
 	}
 	at, _ := slices.BinarySearch(b.Time, first)
 	return b.Slice(max(0, at-beginning), b.Len())

@@ -3,7 +3,9 @@ package designer
 import (
 	"math"
 	"testing"
+	"time"
 
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -59,5 +61,26 @@ func TestBeside_BeginsBeforeTheBarsThatAreTraded(t *testing.T) {
 	}
 	if got := beside(b, []*market.Bars{b.Slice(10, 1000)}); got.Len() != 1000 {
 		t.Errorf("%d bars of 1,000 that have no more before them", got.Len())
+	}
+}
+
+// Of two symbols one may begin after the test part of the other. It has no bars that the
+// screen may read, and the context symbol is read beside the other.
+func TestScreen_ASymbolMayHaveNoBarsBeforeTheTestPart(t *testing.T) {
+	made := func(symbol string, year int) *market.Bars {
+		return market.Synth(market.SynthConfig{
+			Symbol: symbol, Timeframe: market.H1, Bars: 2000, Seed: uint64(year), Start: time.Date(year, 1, 5, 0, 0, 0, 0, time.UTC),
+		})
+	}
+	first, second, context := made("EURUSD", 2015), made("GBPUSD", 2016), made("USDJPY", 2015)
+	for _, symbols := range [][]string{{"EURUSD", "GBPUSD"}, {"GBPUSD", "EURUSD"}} {
+		b := Brief{Symbols: symbols, Timeframe: market.H1, Context: []string{"USDJPY"}}
+		series := []*market.Bars{first, second, context}
+		if err := b.Measure(series); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Screen(series, instrument.Costs{}); err != nil || len(b.Hints) == 0 {
+			t.Errorf("%v: %d hints, %v", symbols, len(b.Hints), err)
+		}
 	}
 }

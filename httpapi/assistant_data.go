@@ -17,6 +17,7 @@ import (
 //
 //	it reads bars of a symbol ──▶ the holdouts of the symbol keep the start that they have now
 //	it imports bars           ──▶ the same for all markets: bars that it adds move no holdout
+//	it tries an import        ──▶ its bars are judged alone: a guess that fits would tell a price
 //	it starts a research      ──▶ on the holdout that there is
 //	the result of an import   ──▶ no price, and no number that tells how similar two series are
 //
@@ -41,8 +42,12 @@ func (s *Server) checkData(ctx context.Context, in any) error {
 				"or adjusted: "+
 				"they decide the market of the prices and when they were, and so the holdout; a person can do it with `ktrdr data import`")
 		}
+		if r.DryRun && r.Mode != "" {
+			return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not send mode with dry_run: how its bars fit to those of a holdout tells "+
+				"the prices there; a person can do it with `ktrdr data import --dry-run`")
+		}
 		if r.DryRun {
-			return nil // it adds no bars
+			return nil // it adds no bars, and is judged without those of the lab
 		}
 		return s.desk.FixHoldouts(ctx, "")
 	}

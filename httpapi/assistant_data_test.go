@@ -16,13 +16,17 @@ import (
 )
 
 // A copy of a series in a market of its own would make its holdout research data, and
-// would have no trials and no looks.
+// would have no trials and no looks. A dry run that judges bars with those of the lab can
+// be repeated until what it finds encloses a price of the holdout.
 func TestAssistant_DecidesNoMarketAndNoHoldout(t *testing.T) {
 	desk := &fakeDesk{}
 	s := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = desk }).server
 	for _, as := range api.Assistants {
 		c := &call{Request: mustRequest(t), assistant: as}
-		for _, in := range []jobs.DataLoadRequest{{NewMarket: true}, {SameMarketAs: "EURUSD"}, {Divide: 10}, {Zone: "Asia/Tokyo"}} {
+		for _, in := range []jobs.DataLoadRequest{
+			{NewMarket: true}, {SameMarketAs: "EURUSD"}, {Divide: 10}, {Zone: "Asia/Tokyo"},
+			{Mode: "append", DryRun: true}, {Mode: "replace", DryRun: true},
+		} {
 			if err := s.checkAssistant(c, in); ktrdr.CodeOf(err) != ktrdr.CodeForbidden {
 				t.Errorf("%+v: %v", in, err)
 			}

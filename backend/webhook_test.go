@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/bundle"
 )
 
 // leases is what a store keeps of runs that ended: whether each was delivered, and
@@ -183,4 +184,16 @@ func TestWebhook_ARepeatHasTheSameID(t *testing.T) {
 			t.Errorf("the second came after %v, want the lease of %v to be over", wait, hookLease)
 		}
 	})
+}
+
+// A message that is kept tells later whether the ledger was made again: `ktrdr claim verify` reads its heads.
+func TestWebhook_TheMessageShowsTheHeadsOfTheLedgers(t *testing.T) {
+	head := ktrdr.ChainHead{Market: "mkt_1bdf185cccbc", Links: 10, Hash: ktrdr.Hash{1, 2, 3}}
+	text, err := json.Marshal(runEndedOf(&ktrdr.Run{ID: "run_1", Heads: []ktrdr.ChainHead{head}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := bundle.HeadsIn(text, "the message"); len(found) != 1 || found[0].ChainHead != head {
+		t.Errorf("%s: heads %v, want %v", text, found, head)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -32,9 +33,13 @@ func HeadsIn(text []byte, from string) (heads []Head) {
 // the claim lies before one of them.
 func (v *verification) checkHeads(l *ledger, heads []Head, claim []place) {
 	checked, covered, until := 0, false, map[string]int{}
+	var others []string // markets of which the bundle has no ledger
 	for _, h := range heads {
 		market, ok := v.find(l, &h)
 		if !ok {
+			if market != "" && !slices.Contains(others, market) {
+				others = append(others, market)
+			}
 			continue
 		}
 		checked++
@@ -57,6 +62,10 @@ func (v *verification) checkHeads(l *ledger, heads []Head, claim []place) {
 		}
 	}
 	switch {
+	case checked == 0 && len(others) > 0: // a ledger that was made again can be given another market's name
+		v.refuse(WrongHead, "the published heads are of %s, and the bundle has the ledger of %s: it is a claim of another market, or its "+
+			"ledger was made again under another name. Give a head of its market with --head.", some(others),
+			some(slices.Sorted(maps.Keys(l.links))))
 	case checked == 0:
 		v.warn("no head of this ledger is known here: a chain that was made again cannot be told. Give --head with a head that was " +
 			"published, or a report that shows it.")
@@ -86,6 +95,15 @@ func (v *verification) find(l *ledger, h *Head) (string, bool) {
 		"dropped (%s)",
 		h.Hash, h.From)
 	return "", false
+}
+
+// some names at most three markets.
+func some(markets []string) string {
+	const most = 3
+	if more := len(markets) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(markets[:most], ", "), more)
+	}
+	return strings.Join(markets, ", ")
 }
 
 // nameDifference names the first entry that differs from a chain that is known.

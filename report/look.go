@@ -215,7 +215,7 @@ func (l *lookback) since(ctx context.Context, claim ktrdr.OperationID) (*ktrdr.C
 	return &c.ClaimLife, err
 }
 
-// mostHeads bounds the heads of a report.
+// mostHeads bounds the heads of a report. Those of the markets of its claims come first.
 const mostHeads = 50
 
 func (l *lookback) readHeads(ctx context.Context) error {
@@ -227,6 +227,18 @@ func (l *lookback) readHeads(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	claimed := func(m ktrdr.Market) bool {
+		return slices.ContainsFunc(l.out.Claims, func(c Leader) bool { return c.Market == m.ID })
+	}
+	slices.SortStableFunc(markets, func(a, b ktrdr.Market) int {
+		switch {
+		case claimed(a) == claimed(b):
+			return 0
+		case claimed(a):
+			return -1
+		}
+		return 1
+	})
 	for i := range markets {
 		if h := markets[i].Head; h.Links > 0 && len(l.out.Heads) < mostHeads {
 			l.out.Heads = append(l.out.Heads, h)

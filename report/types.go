@@ -34,8 +34,8 @@ type Report struct {
 	Problems   []string        `json:"problems,omitempty"` // that there are now; each says what to do
 	Incomplete []string        `json:"incomplete,omitempty"`
 
-	// Heads are the heads of the ledgers: of the run when it last added a link, else of
-	// every market now. A report that is kept proves later that nothing was dropped.
+	// Heads are the heads of the ledgers: of the run when it last added a link, else of at most
+	// 50 markets now, those of the claims first. A report that is kept proves later that nothing was dropped.
 	Heads []ktrdr.ChainHead `json:"ledger_heads,omitempty"`
 }
 

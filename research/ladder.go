@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
@@ -139,6 +140,9 @@ func (f *LadderFacts) moreBars() string {
 		years := float64(h.Sharpe.Bars) / float64(year*year)
 		ratio := needed / *z
 		more := years * max(float64(ratio*ratio)-1, 0)
+		if more == 0 {
+			return otherChecks(c.Look.Reasons)
+		}
 		return fmt.Sprintf("At the Sharpe ratio of its holdout about %s more years of bars would confirm it; they must come after all looks.",
 			inYears(more))
 	}
@@ -150,6 +154,17 @@ func (f *LadderFacts) moreBars() string {
 	ratio := float64(needed * share / *g.TestSharpe)
 	return fmt.Sprintf("At the Sharpe ratio of the test part a holdout of about %s years would confirm it in look %d.",
 		inYears(ratio*ratio), f.Looks+1)
+}
+
+// otherChecks says why a look whose p-value was small enough claims nothing.
+func otherChecks(reasons []evidence.Reason) string {
+	var failed []string
+	for _, r := range reasons {
+		if !r.Passed && r.Code != evidence.HoldoutConfirms {
+			failed = append(failed, r.Text)
+		}
+	}
+	return "Its p-value is small enough, but the look failed another check: " + strings.Join(failed, "; ") + "."
 }
 
 func inYears(y float64) string { return fmt.Sprintf("%.1f", math.Ceil(y*10)/10) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/evidence"
 )
 
 func TestLadder_TheHighestReachedRungCounts(t *testing.T) {
@@ -74,6 +75,25 @@ func TestLadder_SaysHowManyYearsWouldConfirm(t *testing.T) {
 	// The first look needs p ≤ 0.01, z = 2.33: (2.33 / 2)² = 1.36 years.
 	if next := l.Rungs[2].Next; !strings.Contains(next, "about 1.4 years") || !strings.Contains(next, "look 1") {
 		t.Errorf("next: %s", next)
+	}
+}
+
+// More bars are no answer to a look whose p-value was small enough.
+func TestLadder_SaysWhichOtherCheckOfTheLookFailed(t *testing.T) {
+	holdout := evidence.Comparison{Sharpe: evidence.Sharpe{
+		Bars: 4000, PerBar: new(0.06), Annualized: new(4.7), Z: new(3.8),
+	}, AlphaZ: new(3.8)}
+	const few = "6 trades on the holdout; at least 10 are needed"
+	result, err := json.Marshal(Confirmation{Look: evidence.Confirmation{Holdout: holdout, Reasons: []evidence.Reason{
+		{Code: evidence.HoldoutTrades, Text: few}, {Code: evidence.HoldoutEarns, Passed: true}, {Code: evidence.HoldoutConfirms, Passed: true},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := &ktrdr.Look{EndedAt: time.Unix(1, 0), LookResult: ktrdr.LookResult{Adjusted: new(0.0001), Result: result}}
+	r := LadderOf(LadderFacts{Finalist: true, Look: look, Looks: 1}).Rungs[2]
+	if r.Reached || !strings.Contains(r.Next, few) || strings.Contains(r.Next, "years") {
+		t.Errorf("%+v, want %q", r, few)
 	}
 }
 

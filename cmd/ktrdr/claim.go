@@ -98,9 +98,9 @@ weights, result hash, look hash, p and adjusted p. The exit code is 1 if anythin
 refused.
 
 --head gives a head of the ledger that was published before: a head, its hash alone, or
-a file that shows heads, such as a report or a message of the webhook. Without one, a
-ledger that was made again cannot be told from the first. If the lab of the data folder
-has the market, its own ledger is used too.
+a file that shows heads, such as a report or a message of the webhook. At least one must
+be of a market of the claim. Without a head, a ledger that was made again cannot be told
+from the first. If the lab of the data folder has the market, its own ledger is used too.
 
 Bars that are not in the file come from the lab of the data folder.`
 

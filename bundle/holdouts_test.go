@@ -251,7 +251,7 @@ func TestVerify_ManyHoldoutsAndClaimsAreCheckedInTime(t *testing.T) {
 func TestVerify_LargeIndexesAreRefusedInTime(t *testing.T) {
 	b := claim(t)
 	var all []ktrdr.ChainEntry
-	for i := range 20_000 {
+	for i := range 40_000 {
 		e := byHand(i)
 		e.Trial.Type, e.Trial.Run, e.Trial.Generation, e.Trial.Index = ktrdr.AgentResearch, "run", i, 1<<40
 		all = append(all, e)
@@ -259,7 +259,7 @@ func TestVerify_LargeIndexesAreRefusedInTime(t *testing.T) {
 	chain(t, b, append(all, entries(t, b)...))
 	began := time.Now()
 	v := verify(t, written(t, b), bundle.Options{})
-	if took := time.Since(began); took > 20*time.Second { // each trial times each took minutes
+	if took := time.Since(began); took > 2*time.Minute { // 3 seconds; where each trial is looked for among all, several minutes
 		t.Errorf("it took %v", took)
 	}
 	if got := slices.Compact(codes(v)); !slices.Equal(got, []bundle.Flaw{bundle.DroppedTrial}) {

@@ -44,6 +44,8 @@ func recognise(head []byte, opt ImportOptions) (table, error) {
 	}
 	var t table
 	var first error // what is wrong with the first line that could be a header
+	var above []byte
+	var aboveErr error // what is wrong with the line before
 	forced, passed := byte(0), 0
 	for i, line := range lines {
 		if s, ok := bytes.CutPrefix(line, []byte("sep=")); ok && len(s) == 1 && i == 0 {
@@ -58,16 +60,45 @@ func recognise(head []byte, opt ImportOptions) (table, error) {
 		}
 		found, err := t.start(lines, i, forced)
 		if found {
+			if err := t.unread(line, above, aboveErr, opt.Mode); err != nil {
+				return t, err
+			}
 			return t, t.learn(lines, opt)
 		}
+		above, aboveErr = line, fmt.Errorf("line %d: %w", i+1, err)
 		if first == nil {
-			first = fmt.Errorf("line %d: %w", i+1, err)
+			first = aboveErr
 		}
 		if passed++; passed == mostPreamble {
 			break
 		}
 	}
 	return t, first
+}
+
+// unread refuses a table without a header if the line above its first row is a header of
+// which not all is known, as Date,Close/Last,High,Low,Open,Volume: without it the columns would
+// be taken for open, high, low, close. Such a line may also be a row with an error, which
+// Normalise leaves out.
+func (t *table) unread(row, above []byte, why error, mode Mode) error {
+	if why == nil || t.names != nil || columnsOf(row) != nil {
+		return nil
+	}
+	cells, titles := t.cells(above), true
+	if len(cells) < 5 {
+		return nil
+	}
+	for _, cell := range cells[:5] {
+		cell = unquoted(cell)
+		if len(cell) == 0 {
+			return nil
+		}
+		titles = titles && (cell[0] < '0' || cell[0] > '9')
+	}
+	if !titles && (mode == Normalise || len(cells) != len(t.cells(row))) {
+		return nil
+	}
+	return why
 }
 
 // otherKinds are how files begin that are not text.

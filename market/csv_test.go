@@ -314,3 +314,24 @@ func TestReadCSV_RecognisesNothingInAnEmptyFile(t *testing.T) {
 		t.Errorf("recognised %+v, error %v", rep.Recognised, err)
 	}
 }
+
+func TestReadCSV_RefusesAHeaderOfWhichAColumnIsNotKnown(t *testing.T) {
+	const rows = "2020-01-02,1.2,1.3,1.0,1.1,5\n2020-01-03,1.1,1.4,1.0,1.3,6\n"
+	for name, c := range map[string]struct{ head, says string }{
+		"some columns are known": {"Date,Close/Last,High,Low,Open,Volume\n", `line 1: the header "Date,Close/Last,High,Low,Open,Volume"`},
+		"none is known":          {"Tag,Ende,Oben,Unten,Beginn,Menge\n", `line 1: "Tag,Ende,Oben,Unten,Beginn,Menge"`},
+		"a title above it":       {"Prices of 2020\nTag,Ende,Oben,Unten,Beginn,Menge\n", `line 2: "Tag,Ende,Oben,Unten,Beginn,Menge"`},
+		"more columns":           {"Date,Close/Last,High,Low,Open,Volume,\n", `line 1: the header "Date,Close/Last,High,Low,Open,Volume`},
+		"the first row is wrong": {"2020-13-01,1.2,1.3,1.0,1.1,5\n", `line 1: "2020-13-01,1.2,1.3,1.0,1.1,5"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _, err := ReadCSV(strings.NewReader(c.head+rows), ImportOptions{})
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("read %+v, err = %v, want %q in it", b, err, c.says)
+			}
+		})
+	}
+	if _, _, err := ReadCSV(strings.NewReader("Prices,of,2020,,,\n"+rows), ImportOptions{}); err != nil {
+		t.Errorf("a title that a spreadsheet has filled up: %v", err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // table is what the head of a text says about the rest.
@@ -140,7 +141,7 @@ func (t *table) start(lines [][]byte, i int, forced byte) (bool, error) {
 	names := make([]string, len(cells))
 	header := false
 	for k, cell := range cells {
-		names[k] = string(unquoted(cell))
+		names[k] = readable(unquoted(cell))
 		header = header || roleOf(names[k]).role != ignored
 	}
 	if !header {
@@ -164,6 +165,19 @@ func (t *table) start(lines [][]byte, i int, forced byte) (bool, error) {
 	}
 	t.columns, t.skip, t.names = roles, i+1, names
 	return true, nil
+}
+
+// readable is a name as text. Bytes that are not UTF-8 are of Windows-1252, as spreadsheets of
+// western Europe write them; its letters have the numbers that they have in Unicode.
+func readable(name []byte) string {
+	if utf8.Valid(name) {
+		return string(name)
+	}
+	letters := make([]rune, len(name))
+	for i, c := range name {
+		letters[i] = rune(c)
+	}
+	return string(letters)
 }
 
 // tickers reads the lines that yfinance puts below its header, and gives the last of them:

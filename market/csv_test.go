@@ -335,3 +335,22 @@ func TestReadCSV_RefusesAHeaderOfWhichAColumnIsNotKnown(t *testing.T) {
 		t.Errorf("a title that a spreadsheet has filled up: %v", err)
 	}
 }
+
+func TestReadCSV_SharesComeBeforeMoney(t *testing.T) {
+	text := "Datum;Erster;Hoch;Tief;Schlusskurs;Stuecke;Volumen\n2020-01-02;1,1;1,3;1,0;1,2;500;600\n2020-01-03;1,2;1,3;1,0;1,1;400;440\n"
+	b, _, err := ReadCSV(strings.NewReader(text), ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Bar{b.Time[0], 1.1, 1.3, 1, 1.2, 500, 0}); b.At(0) != want {
+		t.Errorf("got %+v, want %+v", b.At(0), want)
+	}
+}
+
+func TestRecognition_ShowsNamesInWindows1252(t *testing.T) {
+	_, rep, err := ReadCSV(strings.NewReader("Datum;Er\xf6ffnung;Hoch;Tief;Schluss\n2020-01-02;1,1;1,3;1,0;1,2\n2020-01-03;1,2;1,3;1,0;1,1\n"),
+		ImportOptions{})
+	if err != nil || !strings.Contains(rep.Recognised.String(), "open (Eröffnung)") {
+		t.Errorf("%v, %v", rep.Recognised, err)
+	}
+}

@@ -156,7 +156,12 @@ func (t *table) start(lines [][]byte, i int, forced byte) (bool, error) {
 		return false, fmt.Errorf("%q is neither a header with open, high, low and close nor a row of time, open, high, low, close, volume; "+
 			"add a header", clip(line))
 	}
-	if below, ok := t.tickers(lines, i, names); ok {
+	below, second, ok := t.tickers(lines, i, names)
+	if second != "" {
+		return false, fmt.Errorf("the file has columns of %s and of %s: write a file for each symbol",
+			clip([]byte(t.symbol)), clip([]byte(second)))
+	}
+	if ok {
 		names[0], i = "Date", below
 	}
 	roles, err := rolesOf(names)
@@ -180,26 +185,32 @@ func readable(name []byte) string {
 	return string(letters)
 }
 
-// tickers reads the lines that yfinance puts below its header, and gives the last of them:
+// tickers reads the lines that yfinance puts below its header, and gives the last of them,
+// and a second symbol if there is one:
 //
 //	Price,Close,High,Low,Open,Volume
 //	Ticker,AAPL,AAPL,AAPL,AAPL,AAPL
 //	Date,,,,,
-func (t *table) tickers(lines [][]byte, i int, names []string) (last int, ok bool) {
+func (t *table) tickers(lines [][]byte, i int, names []string) (last int, second string, ok bool) {
 	if slices.ContainsFunc(names, func(n string) bool { return roleOf(n).role == timeRole }) {
-		return 0, false
+		return 0, "", false
 	}
 	for k := i + 1; k < min(i+4, len(lines)); k++ {
 		cells := t.cells(lines[k])
 		switch first := heading(string(unquoted(cells[0]))); {
 		case (first == "ticker" || first == "symbols" || first == "symbol") && len(cells) > 1:
 			t.symbol = string(unquoted(cells[1]))
+			for _, cell := range cells[2:] {
+				if name := string(unquoted(cell)); name != "" && name != t.symbol && second == "" {
+					second = name
+				}
+			}
 		case headings[first].role == timeRole && len(bytes.Trim(lines[k], "\", ;\t"+string(unquoted(cells[0])))) == 0:
 			t.format, t.zeros = "yfinance", true
-			return k, true
+			return k, second, true
 		}
 	}
-	return 0, false
+	return 0, "", false
 }
 
 // bare is what the columns of a table without a header hold, by one row; nil if it is no row.

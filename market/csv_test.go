@@ -354,3 +354,12 @@ func TestRecognition_ShowsNamesInWindows1252(t *testing.T) {
 		t.Errorf("%v, %v", rep.Recognised, err)
 	}
 }
+
+func TestReadCSV_RefusesColumnsOfSeveralSymbols(t *testing.T) {
+	text := "Price,Close,Close,High,High,Low,Low,Open,Open\nTicker,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT\nDate,,,,,,,,\n" +
+		"2020-01-02,1,2,1,2,1,2,1,2\n2020-01-03,1,2,1,2,1,2,1,2\n"
+	const want = "line 1: the file has columns of AAPL and of MSFT: write a file for each symbol"
+	if _, _, err := ReadCSV(strings.NewReader(text), ImportOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("err = %v, want %q in it", err, want)
+	}
+}

@@ -42,7 +42,7 @@ var namePatterns = []*regexp.Regexp{
 
 var (
 	nameDates  = regexp.MustCompile(`([_-][0-9]{6,14}){1,2}$|(-[0-9]{4}-[0-9]{2}(-[0-9]{2})?){1,2}$`)
-	nameSuffix = regexp.MustCompile(`(?i)(\.(csv|txt|tsv|parquet|pq))?(\.(gz|zst|zip))?$`)
+	nameSuffix = regexp.MustCompile(`(?i)( \([0-9]+\))?(\.(csv|txt|tsv|parquet|pq))?(\.(gz|zst|zip))?$`)
 )
 
 // NamedSeries is the symbol that the name of a file tells, and the timeframe where it

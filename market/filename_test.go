@@ -19,6 +19,8 @@ func TestNamedSeries_ReadsTheNamesOfDownloads(t *testing.T) {
 		"fx_weekly_EUR_USD.csv":        {"EURUSD", W1},
 		"fx_intraday_5min_EUR_USD.csv": {"EURUSD", M5},
 		"weekly_adjusted_IBM.csv":      {"IBM", W1},
+		"EURUSD_1h (1).csv":            {"EURUSD", H1}, // a browser's second download
+		"BTCUSDT-1h-2020-01 (2).zip":   {"BTCUSDT", H1},
 		"EURUSD_1m.csv":                {"EURUSD", M1},
 		"eurusd_1M.csv":                {"EURUSD", Mo1},
 	} {

@@ -204,7 +204,7 @@ func TestUsable_SealsALaterHoldout(t *testing.T) {
 	}
 	err = l.library.Usable(t.Context(), []jobs.SeriesInfo{done.Entry}, []*market.Bars{b}, 0, markets.Of)
 	if ktrdr.CodeOf(err) != ktrdr.CodeConflict || strings.Contains(err.Error(), "away from") ||
-		!strings.Contains(err.Error(), "ktrdr data accept EURUSD 1h level-jump spike") {
+		!strings.Contains(err.Error(), "ktrdr data accept EURUSD 1h spike") {
 		t.Errorf("%v, want a refusal without prices", err)
 	}
 }

@@ -631,6 +631,11 @@ func corpus(t *testing.T) []corpusFile {
 		},
 		{what: "a damaged archive", name: "x.zip", refuse: "copy or download the file again", text: []byte(zipMagic + "garbage")},
 		{
+			what: "a header with a name that is not known", name: "X_1d.csv",
+			refuse: `line 1: the header "Data,Chiusura,Massimo,Minimo,Apertura,Volume" has no column for high`,
+			text:   lines(d1, "Data,Chiusura,Massimo,Minimo,Apertura,Volume\n", "[2006-01-02],{c},{h},{l},{o},{v}\n"),
+		},
+		{
 			what: "a date in another order than before", name: "X_1d.csv", refuse: `x.csv:4: unreadable: time "02/13/2020" is not in a known form`,
 			text: []byte("Date,Open,High,Low,Close\n13/01/2020,1,1,1,1\n14/01/2020,1,1,1,1\n02/13/2020,1,1,1,1\n"),
 			opt:  ImportOptions{Source: "x.csv"},

@@ -33,8 +33,10 @@ var headings = map[string]named{
 	// German
 	"datum": {timeRole, 3}, "zeit": {timeRole, 6}, "uhrzeit": {timeRole, 6},
 	"erffnung": {openRole, 3}, "eroeffnung": {openRole, 3}, "eroffnung": {openRole, 3}, "erffn": {openRole, 4},
-	"hoch": {highRole, 3}, "hchst": {highRole, 3}, "tageshoch": {highRole, 4}, "tief": {lowRole, 3}, "tagestief": {lowRole, 4},
-	"schluss": {closeRole, 3}, "schlusskurs": {closeRole, 3}, "zuletzt": {closeRole, 5}, "volumen": {volumeRole, 1}, "stcke": {volumeRole, 6},
+	"erster": {openRole, 5},
+	"hoch":   {highRole, 3}, "hchst": {highRole, 3}, "tageshoch": {highRole, 4}, "tief": {lowRole, 3}, "tagestief": {lowRole, 4},
+	"schluss": {closeRole, 3}, "schlusskurs": {closeRole, 3}, "zuletzt": {closeRole, 5}, "volumen": {volumeRole, 2},
+	"stcke": {volumeRole, 1}, "stuecke": {volumeRole, 1}, // beside them the volume is money
 
 	// French
 	"heure": {timeRole, 6}, "ouverture": {openRole, 3}, "ouv": {openRole, 4}, "haut": {highRole, 3}, "plushaut": {highRole, 3},

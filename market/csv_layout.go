@@ -136,7 +136,8 @@ func complete(names []string, at map[role]int) error {
 	}
 	for _, r := range needed {
 		if _, ok := at[r]; !ok {
-			return fmt.Errorf("the header %q has no column for %s", clip([]byte(strings.Join(names, ","))), roleNames[r])
+			return fmt.Errorf("the header %q has no column for %s: if the file has it, name it so in the header",
+				clip([]byte(strings.Join(names, ","))), roleNames[r])
 		}
 	}
 	return nil

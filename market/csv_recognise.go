@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // table is what the head of a text says about the rest.
@@ -44,6 +45,8 @@ func recognise(head []byte, opt ImportOptions) (table, error) {
 	}
 	var t table
 	var first error // what is wrong with the first line that could be a header
+	var above []byte
+	var aboveErr error // what is wrong with the line before
 	forced, passed := byte(0), 0
 	for i, line := range lines {
 		if s, ok := bytes.CutPrefix(line, []byte("sep=")); ok && len(s) == 1 && i == 0 {
@@ -58,16 +61,45 @@ func recognise(head []byte, opt ImportOptions) (table, error) {
 		}
 		found, err := t.start(lines, i, forced)
 		if found {
+			if err := t.unread(line, above, aboveErr, opt.Mode); err != nil {
+				return t, err
+			}
 			return t, t.learn(lines, opt)
 		}
+		above, aboveErr = line, fmt.Errorf("line %d: %w", i+1, err)
 		if first == nil {
-			first = fmt.Errorf("line %d: %w", i+1, err)
+			first = aboveErr
 		}
 		if passed++; passed == mostPreamble {
 			break
 		}
 	}
 	return t, first
+}
+
+// unread refuses a table without a header if the line above its first row is a header of
+// which not all is known, as Date,Close/Last,High,Low,Open,Volume: without it the columns would
+// be taken for open, high, low, close. Such a line may also be a row with an error, which
+// Normalise leaves out.
+func (t *table) unread(row, above []byte, why error, mode Mode) error {
+	if why == nil || t.names != nil || columnsOf(row) != nil {
+		return nil
+	}
+	cells, titles := t.cells(above), true
+	if len(cells) < 5 {
+		return nil
+	}
+	for _, cell := range cells[:5] {
+		cell = unquoted(cell)
+		if len(cell) == 0 {
+			return nil
+		}
+		titles = titles && (cell[0] < '0' || cell[0] > '9')
+	}
+	if !titles && (mode == Normalise || len(cells) != len(t.cells(row))) {
+		return nil
+	}
+	return why
 }
 
 // otherKinds are how files begin that are not text.
@@ -109,7 +141,7 @@ func (t *table) start(lines [][]byte, i int, forced byte) (bool, error) {
 	names := make([]string, len(cells))
 	header := false
 	for k, cell := range cells {
-		names[k] = string(unquoted(cell))
+		names[k] = readable(unquoted(cell))
 		header = header || roleOf(names[k]).role != ignored
 	}
 	if !header {
@@ -124,7 +156,12 @@ func (t *table) start(lines [][]byte, i int, forced byte) (bool, error) {
 		return false, fmt.Errorf("%q is neither a header with open, high, low and close nor a row of time, open, high, low, close, volume; "+
 			"add a header", clip(line))
 	}
-	if below, ok := t.tickers(lines, i, names); ok {
+	below, second, ok := t.tickers(lines, i, names)
+	if second != "" {
+		return false, fmt.Errorf("the file has columns of %s and of %s: write a file for each symbol",
+			clip([]byte(t.symbol)), clip([]byte(second)))
+	}
+	if ok {
 		names[0], i = "Date", below
 	}
 	roles, err := rolesOf(names)
@@ -135,26 +172,45 @@ func (t *table) start(lines [][]byte, i int, forced byte) (bool, error) {
 	return true, nil
 }
 
-// tickers reads the lines that yfinance puts below its header, and gives the last of them:
+// readable is a name as text. Bytes that are not UTF-8 are of Windows-1252, as spreadsheets of
+// western Europe write them; its letters have the numbers that they have in Unicode.
+func readable(name []byte) string {
+	if utf8.Valid(name) {
+		return string(name)
+	}
+	letters := make([]rune, len(name))
+	for i, c := range name {
+		letters[i] = rune(c)
+	}
+	return string(letters)
+}
+
+// tickers reads the lines that yfinance puts below its header, and gives the last of them,
+// and a second symbol if there is one:
 //
 //	Price,Close,High,Low,Open,Volume
 //	Ticker,AAPL,AAPL,AAPL,AAPL,AAPL
 //	Date,,,,,
-func (t *table) tickers(lines [][]byte, i int, names []string) (last int, ok bool) {
+func (t *table) tickers(lines [][]byte, i int, names []string) (last int, second string, ok bool) {
 	if slices.ContainsFunc(names, func(n string) bool { return roleOf(n).role == timeRole }) {
-		return 0, false
+		return 0, "", false
 	}
 	for k := i + 1; k < min(i+4, len(lines)); k++ {
 		cells := t.cells(lines[k])
 		switch first := heading(string(unquoted(cells[0]))); {
 		case (first == "ticker" || first == "symbols" || first == "symbol") && len(cells) > 1:
 			t.symbol = string(unquoted(cells[1]))
+			for _, cell := range cells[2:] {
+				if name := string(unquoted(cell)); name != "" && name != t.symbol && second == "" {
+					second = name
+				}
+			}
 		case headings[first].role == timeRole && len(bytes.Trim(lines[k], "\", ;\t"+string(unquoted(cells[0])))) == 0:
 			t.format, t.zeros = "yfinance", true
-			return k, true
+			return k, second, true
 		}
 	}
-	return 0, false
+	return 0, "", false
 }
 
 // bare is what the columns of a table without a header hold, by one row; nil if it is no row.

@@ -314,3 +314,52 @@ func TestReadCSV_RecognisesNothingInAnEmptyFile(t *testing.T) {
 		t.Errorf("recognised %+v, error %v", rep.Recognised, err)
 	}
 }
+
+func TestReadCSV_RefusesAHeaderOfWhichAColumnIsNotKnown(t *testing.T) {
+	const rows = "2020-01-02,1.2,1.3,1.0,1.1,5\n2020-01-03,1.1,1.4,1.0,1.3,6\n"
+	for name, c := range map[string]struct{ head, says string }{
+		"some columns are known": {"Date,Close/Last,High,Low,Open,Volume\n", `line 1: the header "Date,Close/Last,High,Low,Open,Volume"`},
+		"none is known":          {"Tag,Ende,Oben,Unten,Beginn,Menge\n", `line 1: "Tag,Ende,Oben,Unten,Beginn,Menge"`},
+		"a title above it":       {"Prices of 2020\nTag,Ende,Oben,Unten,Beginn,Menge\n", `line 2: "Tag,Ende,Oben,Unten,Beginn,Menge"`},
+		"more columns":           {"Date,Close/Last,High,Low,Open,Volume,\n", `line 1: the header "Date,Close/Last,High,Low,Open,Volume`},
+		"the first row is wrong": {"2020-13-01,1.2,1.3,1.0,1.1,5\n", `line 1: "2020-13-01,1.2,1.3,1.0,1.1,5"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _, err := ReadCSV(strings.NewReader(c.head+rows), ImportOptions{})
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("read %+v, err = %v, want %q in it", b, err, c.says)
+			}
+		})
+	}
+	if _, _, err := ReadCSV(strings.NewReader("Prices,of,2020,,,\n"+rows), ImportOptions{}); err != nil {
+		t.Errorf("a title that a spreadsheet has filled up: %v", err)
+	}
+}
+
+func TestReadCSV_SharesComeBeforeMoney(t *testing.T) {
+	text := "Datum;Erster;Hoch;Tief;Schlusskurs;Stuecke;Volumen\n2020-01-02;1,1;1,3;1,0;1,2;500;600\n2020-01-03;1,2;1,3;1,0;1,1;400;440\n"
+	b, _, err := ReadCSV(strings.NewReader(text), ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Bar{b.Time[0], 1.1, 1.3, 1, 1.2, 500, 0}); b.At(0) != want {
+		t.Errorf("got %+v, want %+v", b.At(0), want)
+	}
+}
+
+func TestRecognition_ShowsNamesInWindows1252(t *testing.T) {
+	_, rep, err := ReadCSV(strings.NewReader("Datum;Er\xf6ffnung;Hoch;Tief;Schluss\n2020-01-02;1,1;1,3;1,0;1,2\n2020-01-03;1,2;1,3;1,0;1,1\n"),
+		ImportOptions{})
+	if err != nil || !strings.Contains(rep.Recognised.String(), "open (Eröffnung)") {
+		t.Errorf("%v, %v", rep.Recognised, err)
+	}
+}
+
+func TestReadCSV_RefusesColumnsOfSeveralSymbols(t *testing.T) {
+	text := "Price,Close,Close,High,High,Low,Low,Open,Open\nTicker,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT\nDate,,,,,,,,\n" +
+		"2020-01-02,1,2,1,2,1,2,1,2\n2020-01-03,1,2,1,2,1,2,1,2\n"
+	const want = "line 1: the file has columns of AAPL and of MSFT: write a file for each symbol"
+	if _, _, err := ReadCSV(strings.NewReader(text), ImportOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("err = %v, want %q in it", err, want)
+	}
+}

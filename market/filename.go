@@ -18,13 +18,16 @@ var namePatterns = []*regexp.Regexp{
 	// dukascopy-node: eurusd-m1-bid-2020-01-01-2020-02-01
 	regexp.MustCompile(`^(?P<symbol>[a-z0-9]+)-(?P<tf>[a-z0-9]+)-(?:bid|ask)$`),
 	// TradingView: FX_EURUSD, 60
-	regexp.MustCompile(`^[A-Z0-9]+_(?P<symbol>[A-Z0-9.!]+), (?P<tf>[0-9]*[A-Z]?)(?: .*)?$`),
-	// Alpha Vantage: daily_AAPL, daily_adjusted_AAPL, intraday_5min_AAPL
+	regexp.MustCompile(`^[A-Z0-9]+_(?P<symbol>[A-Z0-9.!]+), (?P<tf>[0-9]*[A-Z]?)(?:[ _].*)?$`),
+	// Alpha Vantage: daily_AAPL, daily_adjusted_AAPL, intraday_5min_AAPL, fx_daily_EUR_USD
 	regexp.MustCompile(`^(?:intraday_)?(?P<tf>daily|weekly|monthly|[0-9]+min)(?:_adjusted)?_(?P<symbol>[A-Z0-9.]+)$`),
+	regexp.MustCompile(`^fx_(?:intraday_)?(?P<tf>daily|weekly|monthly|[0-9]+min)_(?P<symbol>[A-Z]{3}_[A-Z]{3})$`),
+	// Stooq: aapl_us_d, eurusd_d, ^spx_m
+	regexp.MustCompile(`^\^?(?P<symbol>[a-z0-9]+)(?:_(?P<country>us|uk|de|jp|hk|hu|pl))?_(?P<stooq>[dwm])$`),
 	// Investing.com: EUR_USD Historical Data
 	regexp.MustCompile(`^(?P<symbol>[A-Z0-9_]+) Historical Data$`),
-	// NinjaTrader: EURUSD.Last
-	regexp.MustCompile(`^(?P<symbol>[A-Z0-9]+)\.(?:Last|Bid|Ask)$`),
+	// NinjaTrader: EURUSD.Last, and the contract of a month: ES 03-20.Last
+	regexp.MustCompile(`^(?P<symbol>[A-Z0-9]+(?: [0-9]{2}-[0-9]{2})?)\.(?:Last|Bid|Ask)$`),
 	// CryptoDataDownload: Binance_BTCUSDT_1h
 	regexp.MustCompile(`^[A-Z][a-z]+_(?P<symbol>[A-Z0-9]+)_(?P<tf>[A-Za-z0-9]+)$`),
 	// EURUSD_1h, EURUSD-1h, EURUSD_H1_201201020000_202012312300, BTCUSDT-1h-2020-01
@@ -39,7 +42,7 @@ var namePatterns = []*regexp.Regexp{
 
 var (
 	nameDates  = regexp.MustCompile(`([_-][0-9]{6,14}){1,2}$|(-[0-9]{4}-[0-9]{2}(-[0-9]{2})?){1,2}$`)
-	nameSuffix = regexp.MustCompile(`(?i)(\.(csv|txt|tsv|parquet|pq))?(\.(gz|zst|zip))?$`)
+	nameSuffix = regexp.MustCompile(`(?i)( \([0-9]+\))?(\.(csv|txt|tsv|parquet|pq))?(\.(gz|zst|zip))?$`)
 )
 
 // NamedSeries is the symbol that the name of a file tells, and the timeframe where it
@@ -59,11 +62,14 @@ func NamedSeries(base string) (symbol string, tf Timeframe, ok bool) {
 			}
 			return ""
 		}
-		symbol = strings.ReplaceAll(part("symbol"), "_", "")
+		symbol = strings.NewReplacer("_", "", " ", "").Replace(part("symbol"))
+		if country := part("country"); country != "" {
+			symbol += "." + country
+		}
 		if symbol == strings.ToLower(symbol) {
 			symbol = strings.ToUpper(symbol)
 		}
-		named := part("tf") + part("n") + unitNames[strings.ToLower(part("unit"))]
+		named := part("tf") + stooqNames[part("stooq")] + part("n") + unitNames[strings.ToLower(part("unit"))]
 		if named == "" {
 			return symbol, "", true
 		}
@@ -73,6 +79,9 @@ func NamedSeries(base string) (symbol string, tf Timeframe, ok bool) {
 	}
 	return "", "", false
 }
+
+// stooqNames are the timeframes of Stooq's file names. Elsewhere m means minutes.
+var stooqNames = map[string]string{"d": "1d", "w": "1w", "m": "1M"}
 
 // unitNames are the units of Dukascopy's file names.
 var unitNames = map[string]string{

@@ -108,3 +108,32 @@ func TestCompare_SaysNothingOfBarsThatAreTheSame(t *testing.T) {
 		t.Errorf("got %v, want nothing", got)
 	}
 }
+
+// The bar at which a spike ends opens far from the last close. That is the other half of the spike.
+func TestJudge_TakesTheEndOfASpikeForNoJump(t *testing.T) {
+	for name, c := range map[string]struct {
+		in    world
+		times float64
+		bars  int
+	}{
+		"a currency":        {fx, 1.05, 1},
+		"two hours":         {fx, 1.2, 2},
+		"daily shares":      {daily, 0.5, 1},
+		"half-hourly share": {share, 0.5, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, at := range []int{1500, 3000, 3999} {
+				if at+10 > c.in.bars {
+					continue
+				}
+				b := c.in.make(1)
+				times(c.times, at, at+c.bars)(b)
+				for _, f := range quality.Judge(b, quality.Options{}) {
+					if f.Rule != quality.Spike {
+						t.Errorf("bar %d: %s %s: %s", at, f.Severity, f.Rule, f.Text)
+					}
+				}
+			}
+		})
+	}
+}

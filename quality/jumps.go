@@ -42,17 +42,20 @@ type jump struct {
 func (j *judge) jumps() {
 	b := j.bars
 	var steps []jump
+	back := 0 // the bar at which the last spike ended
 	for at := range b.Places(0, b.Len(), blockBars) {
 		limit, end := 1+lookAt*j.scale.at(at), min(b.Len(), at+blockBars)
-		for i := max(1, at); i < end; i++ {
+		for i := max(1, at, back); i < end; i++ {
 			p := b.Close[i-1]
 			if max(p, b.High[i]) <= limit*min(p, b.Low[i]) {
 				continue
 			}
+			if i == back { // its way from the last close is the other half of the spike
+				j.wick(i)
+				continue
+			}
 			if until := j.spike(i); until > i {
-				for i+1 < until && i+1 < end {
-					i++
-				}
+				back, i = until, until-1
 				continue
 			}
 			if s, ok := j.stays(i); ok {

@@ -1,0 +1,35 @@
+package market
+
+import "testing"
+
+// The names that services give their downloads tell the symbol and the timeframe.
+func TestNamedSeries_ReadsTheNamesOfDownloads(t *testing.T) {
+	for name, want := range map[string]struct {
+		symbol string
+		tf     Timeframe
+	}{
+		"aapl_us_d.csv":                {"AAPL.US", D1}, // Stooq
+		"eurusd_w.csv":                 {"EURUSD", W1},
+		"^spx_m.csv":                   {"SPX", Mo1},
+		"NASDAQ_AAPL, 1D_a1b2c.csv":    {"AAPL", D1}, // TradingView, which makes each name different
+		"BINANCE_BTCUSDT.P, 240.csv":   {"BTCUSDT.P", H4},
+		"ES 03-20.Last.txt":            {"ES03-20", ""}, // NinjaTrader
+		"EURUSD.Last.txt":              {"EURUSD", ""},
+		"fx_daily_EUR_USD.csv":         {"EURUSD", D1}, // Alpha Vantage
+		"fx_weekly_EUR_USD.csv":        {"EURUSD", W1},
+		"fx_intraday_5min_EUR_USD.csv": {"EURUSD", M5},
+		"weekly_adjusted_IBM.csv":      {"IBM", W1},
+		"EURUSD_1h (1).csv":            {"EURUSD", H1}, // a browser's second download
+		"BTCUSDT-1h-2020-01 (2).zip":   {"BTCUSDT", H1},
+		"EURUSD_1m.csv":                {"EURUSD", M1},
+		"eurusd_1M.csv":                {"EURUSD", Mo1},
+	} {
+		symbol, tf, ok := NamedSeries(name)
+		if !ok || symbol != want.symbol || tf != want.tf {
+			t.Errorf("%s: %q %q %v, want %q %q", name, symbol, tf, ok, want.symbol, want.tf)
+		}
+		if err := CheckSymbol(symbol); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

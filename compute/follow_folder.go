@@ -227,7 +227,7 @@ func (file *watchedFile) identify(ctx context.Context, dir, name string, s jobs.
 		if zone, err := time.LoadLocation(s.Zone); err == nil && s.Zone != "" {
 			opt.Zone = zone
 		}
-		file.symbol, file.timeframe = market.Peek(ctx, filepath.Join(dir, name), "", opt)
+		file.symbol, file.timeframe, _ = market.Peek(ctx, filepath.Join(dir, name), "", opt) // its import says what is wrong
 	}
 }
 

@@ -24,8 +24,12 @@ func TestAssistant_DecidesNoMarketAndNoHoldout(t *testing.T) {
 	for _, as := range api.Assistants {
 		c := &call{Request: mustRequest(t), assistant: as}
 		for _, in := range []jobs.DataLoadRequest{
-			{NewMarket: true}, {SameMarketAs: "EURUSD"}, {Divide: 10}, {Zone: "Asia/Tokyo"},
-			{Mode: "append", DryRun: true}, {Mode: "replace", DryRun: true},
+			{NewMarket: true},
+			{SameMarketAs: "EURUSD"},
+			{Divide: 10},
+			{Zone: "Asia/Tokyo"},
+			{Mode: "append", DryRun: true},
+			{Mode: "replace", DryRun: true},
 		} {
 			if err := s.checkAssistant(c, in); ktrdr.CodeOf(err) != ktrdr.CodeForbidden {
 				t.Errorf("%+v: %v", in, err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -29,7 +30,8 @@ func PriceFile(name string) backend.UserFile {
 const mostFiles = 10_000
 
 // Files puts the price files of a folder in place of the folder, in the order of
-// their names. What else is in it is passed over: other files and folders.
+// their names: of two that differ in the copy number of a browser, the newer one last. What
+// else is in it is passed over: other files and folders.
 func Files(names []string) (files, passed []string, err error) {
 	for _, name := range names {
 		info, err := os.Stat(name)
@@ -41,6 +43,7 @@ func Files(names []string) (files, passed []string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		slices.SortStableFunc(entries, func(a, b os.DirEntry) int { return market.CompareNames(a.Name(), b.Name()) })
 		before := len(files)
 		for _, e := range entries {
 			switch at := filepath.Join(name, e.Name()); {

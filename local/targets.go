@@ -35,7 +35,12 @@ func Targets(ctx context.Context, files []string, given Name, opt market.ImportO
 	for _, file := range files {
 		for _, inside := range members(file, given) {
 			t := Target{File: file, Inside: inside}
-			if t.name(ctx, given, opt); t.Symbol == "" {
+			unread := t.name(ctx, given, opt)
+			switch {
+			case t.Symbol != "":
+			case unread != nil:
+				t.Problem = PriceFile(t.File).Trouble(unread).Error() // a symbol would not help
+			default:
 				t.Problem = fmt.Sprintf("the name of %s does not tell the symbol, as EURUSD_1h.csv does: give --symbol", t)
 			}
 			list = append(list, t)
@@ -66,8 +71,8 @@ func members(file string, given Name) []string {
 	return names
 }
 
-// name names the series of a target.
-func (t *Target) name(ctx context.Context, given Name, opt market.ImportOptions) {
+// name names the series of a target. The error says why none of its rows could be read.
+func (t *Target) name(ctx context.Context, given Name, opt market.ImportOptions) error {
 	n, ok := NamedSeries(path.Base(t.Inside))
 	if !ok {
 		n, ok = NamedSeries(filepath.Base(t.File))
@@ -80,13 +85,14 @@ func (t *Target) name(ctx context.Context, given Name, opt market.ImportOptions)
 		t.Timeframe = given.Timeframe
 	}
 	if ok && t.Timeframe != "" || t.Symbol != "" && t.Timeframe != "" {
-		return
+		return nil
 	}
-	symbol, tf := market.Peek(ctx, t.File, t.Inside, opt)
+	symbol, tf, err := market.Peek(ctx, t.File, t.Inside, opt)
 	if t.Symbol == "" {
 		t.Symbol = symbol
 	}
 	if t.Timeframe == "" {
 		t.Timeframe = tf
 	}
+	return err
 }

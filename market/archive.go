@@ -28,6 +28,9 @@ type archive struct {
 func openArchive(r io.ReaderAt, size int64) (archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
+		if errors.Is(err, zip.ErrFormat) {
+			err = errors.New("the end of the archive is missing")
+		}
 		return archive{}, fmt.Errorf("zip: %w: copy or download the file again", err)
 	}
 	var tables, texts []*zip.File

@@ -629,7 +629,10 @@ func corpus(t *testing.T) []corpusFile {
 			what: "an archive without prices", name: "x.zip", refuse: "there is no CSV or text file in the archive",
 			text: inZip(t, map[string][]byte{"a.exe": []byte("x")}),
 		},
-		{what: "a damaged archive", name: "x.zip", refuse: "copy or download the file again", text: []byte(zipMagic + "garbage")},
+		{
+			what: "a damaged archive", name: "x.zip", refuse: "the end of the archive is missing: copy or download the file again",
+			text: []byte(zipMagic + "garbage"),
+		},
 		{
 			what: "a header with a name that is not known", name: "X_1d.csv",
 			refuse: `line 1: the header "Data,Chiusura,Massimo,Minimo,Apertura,Volume" has no column for high`,
@@ -709,7 +712,7 @@ func TestCorpus_IsRecognisedOrRefused(t *testing.T) {
 			}
 			f.opt.Symbol = "EURUSD"
 			if _, _, ok := NamedSeries(f.name); !ok && f.refuse == "" {
-				if symbol, _ := Peek(t.Context(), name, "", f.opt); symbol == "" {
+				if symbol, _, _ := Peek(t.Context(), name, "", f.opt); symbol == "" {
 					t.Errorf("neither the name %q nor the rows tell the symbol", f.name)
 				}
 			}

@@ -1,7 +1,9 @@
 package market
 
 import (
+	"cmp"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -78,6 +80,25 @@ func NamedSeries(base string) (symbol string, tf Timeframe, ok bool) {
 		}
 	}
 	return "", "", false
+}
+
+// copyNumber is what a browser adds to the name of a second download: EURUSD_1h (1).csv.
+var copyNumber = regexp.MustCompile(` \(([0-9]+)\)`)
+
+// CompareNames orders the names of files: of two that differ in the copy number of a browser, the
+// newer download is the later one.
+func CompareNames(a, b string) int {
+	part := func(name string) (string, int) {
+		at := copyNumber.FindStringSubmatchIndex(name)
+		if at == nil {
+			return name, 0
+		}
+		n, _ := strconv.Atoi(name[at[2]:at[3]]) // too large a number is the largest
+		return name[:at[0]] + name[at[1]:], n
+	}
+	first, i := part(a)
+	second, k := part(b)
+	return cmp.Or(strings.Compare(first, second), i-k)
 }
 
 // stooqNames are the timeframes of Stooq's file names. Elsewhere m means minutes.

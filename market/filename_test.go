@@ -1,6 +1,9 @@
 package market
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // The names that services give their downloads tell the symbol and the timeframe.
 func TestNamedSeries_ReadsTheNamesOfDownloads(t *testing.T) {
@@ -31,5 +34,18 @@ func TestNamedSeries_ReadsTheNamesOfDownloads(t *testing.T) {
 		if err := CheckSymbol(symbol); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Of two downloads of a file the newer one has the larger number, and no number is the first.
+func TestCompareNames_PutsTheNewerDownloadLast(t *testing.T) {
+	want := []string{"EURUSD_1d.csv", "EURUSD_1h.csv", "EURUSD_1h (1).csv", "EURUSD_1h (2).csv", "EURUSD_1h (10).csv", "GBPUSD_1h.csv"}
+	got := slices.Clone(want)
+	slices.Sort(got)
+	if slices.Equal(got, want) {
+		t.Fatal("the names are in this order by their letters too")
+	}
+	if slices.SortFunc(got, CompareNames); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

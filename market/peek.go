@@ -10,13 +10,13 @@ import (
 )
 
 // Peek tells the symbol that the rows of a file name, and the timeframe of its first rows;
-// each is "" where it is not told. inside names a file of an archive. It reads the head of
-// the file only, or all of a Parquet file.
-func Peek(ctx context.Context, file, inside string, opt ImportOptions) (symbol string, tf Timeframe) {
+// each is "" where it is not told. The error says why no row could be read. inside names a
+// file of an archive. It reads the head of the file only, or all of a Parquet file.
+func Peek(ctx context.Context, file, inside string, opt ImportOptions) (symbol string, tf Timeframe, err error) {
 	opt.Mode, opt.Inside = Normalise, inside
 	f, err := os.Open(file)
 	if err != nil {
-		return "", ""
+		return "", "", err
 	}
 	defer f.Close()
 	head := make([]byte, len(parquetMagic))
@@ -27,11 +27,11 @@ func Peek(ctx context.Context, file, inside string, opt ImportOptions) (symbol s
 	if isZip(f) {
 		info, err := f.Stat()
 		if err != nil {
-			return "", ""
+			return "", "", err
 		}
 		a, err := openArchive(f, info.Size())
 		if err != nil {
-			return "", ""
+			return "", "", err
 		}
 		for _, m := range a.files {
 			if m.Name != inside && inside != "" {
@@ -39,7 +39,7 @@ func Peek(ctx context.Context, file, inside string, opt ImportOptions) (symbol s
 			}
 			text, err := m.Open()
 			if err != nil {
-				return "", ""
+				return "", "", err
 			}
 			defer text.Close()
 			r, opt.Inside = text, m.Name
@@ -48,7 +48,7 @@ func Peek(ctx context.Context, file, inside string, opt ImportOptions) (symbol s
 	}
 	text, err := plain(r)
 	if err != nil {
-		return "", ""
+		return "", "", err
 	}
 	rows, err := text.Peek(headBytes)
 	if n := bytes.LastIndexByte(rows, '\n'); n >= 0 && !errors.Is(err, io.EOF) {
@@ -58,15 +58,19 @@ func Peek(ctx context.Context, file, inside string, opt ImportOptions) (symbol s
 	return told(ReadCSV(bytes.NewReader(rows), opt))
 }
 
-// told is the symbol and the timeframe of what was read.
-func told(b *Bars, rep DataReport, err error) (symbol string, tf Timeframe) {
+// told is the symbol and the timeframe of what was read. What is wrong with the rows of a
+// table is no error here: only its head was read.
+func told(b *Bars, rep DataReport, err error) (symbol string, tf Timeframe, _ error) {
 	if rep.Recognised != nil {
 		symbol = SymbolOf(rep.Recognised.Symbol)
 	}
-	if err == nil {
-		tf = b.Timeframe
+	switch {
+	case err == nil:
+		return symbol, b.Timeframe, nil
+	case rep.Recognised != nil:
+		return symbol, "", nil
 	}
-	return symbol, tf
+	return symbol, "", err
 }
 
 // SymbolOf is the symbol that a service calls EUR/USD, C:EURUSD, FX:EURUSD or EURUSD=X; "" if it is not one.

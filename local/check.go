@@ -159,8 +159,9 @@ func printBlocked(w io.Writer, e jobs.SeriesInfo) {
 	}
 }
 
-// printedFindings is how many findings of a file are printed without -v.
-const printedFindings = 20
+// printedFindings is how many findings of a file are printed without -v, and
+// printedUnreadable how many of a file of which no row can be read.
+const printedFindings, printedUnreadable = 20, 3
 
 // PrintFindings tells what was recognised of a file and what it showed: gaps as
 // figures, everything else finding by finding. verbose prints all that the report
@@ -169,10 +170,13 @@ func PrintFindings(w io.Writer, r *market.DataReport, verbose bool) {
 	if r.Recognised != nil {
 		fmt.Fprintln(w, "  recognised: "+term.Plain(r.Recognised.String()))
 	}
-	wrong := 0
+	wrong, most := 0, printedFindings
+	if r.Unreadable() {
+		most = printedUnreadable
+	}
 	for _, f := range r.Findings {
 		gap := f.Rule == market.Missing
-		if !verbose && (gap || wrong == printedFindings) {
+		if !verbose && (gap || wrong == most) {
 			continue
 		}
 		fmt.Fprintln(w, "  "+term.Plain(f.String()))
@@ -181,7 +185,11 @@ func PrintFindings(w io.Writer, r *market.DataReport, verbose bool) {
 		}
 	}
 	if more := r.Wrong() - wrong; more > 0 {
-		fmt.Fprintf(w, "  and %s more; -v shows up to 1,000\n", text.Grouped(more))
+		said := ""
+		if !verbose {
+			said = fmt.Sprintf("; -v shows up to %d", market.KeptFindings)
+		}
+		fmt.Fprintf(w, "  and %s more%s\n", text.Grouped(more), said)
 	}
 	for _, line := range []string{mended(r), gaps(r)} {
 		if line != "" {

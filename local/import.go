@@ -329,7 +329,10 @@ func (r Imported) Print(w io.Writer, p term.Palette, verbose bool) {
 	if r.Hint != "" {
 		fmt.Fprintln(w, "  →", r.Hint)
 	}
-	if r.refused {
+	switch {
+	case r.refused && r.Report.Unreadable():
+		fmt.Fprintln(w, "  → no row can be read: compare the first row with the line \"recognised\"")
+	case r.refused:
 		fmt.Fprintln(w, "  → correct the file, or let --normalise mend what can be mended")
 	}
 }

@@ -81,7 +81,7 @@ func (r *rows) turn(rep *DataReport) {
 		slices.Reverse(*c)
 	}
 	if rep.Recognised != nil {
-		rep.Recognised.note("newest row first: turned round")
+		rep.Recognised.note("newest row first: reversed")
 	}
 }
 

@@ -93,7 +93,7 @@ func (r *DataReport) findGaps(b *Bars, line func(i int) int) {
 			continue
 		}
 		r.add(line(i), Missing, "%d bars are missing between %s and %s", n, moment(from), moment(to))
-		if len(r.Holes) < keptFindings {
+		if len(r.Holes) < KeptFindings {
 			r.Holes = append(r.Holes, Gap{from, to, n})
 		}
 	}

@@ -282,7 +282,7 @@ func textTimes(p *parquetReader) timeColumn {
 		if problem == "" {
 			return st.sec
 		}
-		if len(p.times.problems) < keptFindings {
+		if len(p.times.problems) < KeptFindings {
 			p.times.problems = append(p.times.problems, problem)
 		}
 		return badTime

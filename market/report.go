@@ -74,10 +74,10 @@ type DataReport struct {
 	Closed int   `json:"closed"`          // gaps while the market is closed: weekends, nightly breaks
 }
 
-const (
-	keptFindings    = 100 // in a report
-	printedFindings = 20  // in an error
-)
+// KeptFindings is how many findings a report has, and how many gaps. All are counted.
+const KeptFindings = 100
+
+const printedFindings = 20 // in an error
 
 func (r *DataReport) add(line int, rule Rule, format string, args ...any) {
 	if r.Counts == nil {
@@ -89,7 +89,7 @@ func (r *DataReport) add(line int, rule Rule, format string, args ...any) {
 	}
 }
 
-func (r *DataReport) full() bool { return len(r.Findings) >= keptFindings }
+func (r *DataReport) full() bool { return len(r.Findings) >= KeptFindings }
 
 // Wrong is the number of findings that make a file refused: all but gaps, which every market has.
 func (r *DataReport) Wrong() int {
@@ -101,6 +101,9 @@ func (r *DataReport) Wrong() int {
 	}
 	return n
 }
+
+// Unreadable says that no row of the file could be read.
+func (r *DataReport) Unreadable() bool { return r.Rows > 0 && r.Counts[Unreadable] >= r.Rows }
 
 func (r *DataReport) order() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return a.Line - b.Line })

@@ -66,7 +66,8 @@ type Calibration struct {
 	MadeUp      *bool        `json:"made_up"`
 }
 
-// Luckiest is a quantile of the luckiest Sharpe ratios; nil: no world has one.
+// Luckiest is a quantile of the luckiest Sharpe ratios; nil: no world has one. At least that
+// share of them is not above it.
 func (c *Calibration) Luckiest(share float64) *float64 {
 	if len(c.Sharpes) == 0 {
 		return nil
@@ -100,7 +101,7 @@ func (c *Calibration) Quote(bars int) string {
 	}
 	said += "."
 	if rare := c.Luckiest(0.95); rare != nil {
-		said += fmt.Sprintf(" On 95 %% of the copies the luckiest Sharpe ratio was below %.2f.", *rare)
+		said += fmt.Sprintf(" On at least 95 %% of the copies the luckiest Sharpe ratio was at most %.2f.", *rare)
 	}
 	if c.Least != nil {
 		said += fmt.Sprintf(" A planted edge with a net Sharpe ratio of %.2f was found with 80 %% probability.", *c.Least)

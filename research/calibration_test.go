@@ -121,12 +121,12 @@ func TestCalibration_IsStaleWithAnotherSearchOrManyMoreBars(t *testing.T) {
 }
 
 // What a quote says beside the rate is what a sceptic asks first: how large was the search, at which costs,
-// what does luck alone look like, and how weak an edge would have been heard.
+// what does luck alone look like, and how weak an edge would have been found.
 func TestCalibrationQuote_SaysHowItWasMeasuredAndWhatIsHeard(t *testing.T) {
 	c := calibrated(t, 2, map[float64]int{2: 9, 4: 31})
 	const want = "This lab claimed an edge on 2 of 99 copies of this market without one: 2.0 % (95 % interval 0.2 to 7.1 %). " +
 		"Each copy was searched with 8 researches of EURUSD 1h, at costs of 1.5 basis points per side. " +
-		"On 95 % of the copies the luckiest Sharpe ratio was below 0.94. " +
+		"On at least 95 % of the copies the luckiest Sharpe ratio was at most 0.94. " +
 		"A planted edge with a net Sharpe ratio of 3.58 was found with 80 % probability."
 	if got := c.Quote(20_000); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -99,6 +99,7 @@ func importWithoutPrices(result json.RawMessage) (json.RawMessage, error) {
 
 // ruleOnly leaves the rules of the findings about a series, without their prices.
 func ruleOnly(e *jobs.SeriesInfo) {
+	e.Findings = jobs.FindingsBeforeHoldout(e.Findings)
 	for i := range e.Findings {
 		e.Findings[i].Text = string(e.Findings[i].Rule)
 	}
@@ -134,6 +135,7 @@ func sealImport(out any) (err error) {
 		for i := range *v {
 			r := &(*v)[i]
 			r.MarketReason, r.MarketQuestion = withoutPrices(r.MarketReason), withoutPrices(r.MarketQuestion)
+			r.Findings = jobs.FindingsBeforeHoldout(r.Findings)
 		}
 	}
 	return err

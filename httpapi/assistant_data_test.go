@@ -74,7 +74,10 @@ func TestSeal_AnImportTellsNoPrice(t *testing.T) {
 		refused = "a.csv has 1 finding\n  a.csv:2752: ohlc-inconsistent: open 1.05835 and close 1.06012 lie outside"
 		alike   = "same market as EURUSD 1h: returns correlate 0.9731 over 2,999 shared 1h returns"
 	)
-	told := jobs.SeriesInfo{Findings: []quality.ContentFinding{{Rule: quality.Spike, Text: "the close is 1.05835"}}}
+	told := jobs.SeriesInfo{Findings: []quality.ContentFinding{
+		{Rule: quality.Spike, Text: "the close is 1.05835"},
+		{Rule: quality.LevelJump, Text: "it is in the holdout", Sealed: true},
+	}}
 	result, err := json.Marshal(jobs.LoadResult{
 		Entry: told, Replaced: &told,
 		Summary: "3 bars; " + alike, Reason: alike, Question: alike, Refused: refused,
@@ -101,7 +104,7 @@ func TestSeal_AnImportTellsNoPrice(t *testing.T) {
 		"results of a fetch": &api.Results{Type: ktrdr.DataFetch, ErrorMessage: refused, Error: failure, Results: result},
 		"rows of fetches":    &[]api.OperationRow{{Type: ktrdr.DataFetch, ErrorMessage: refused}},
 		"report":             &report.Report{Failures: []report.FailureReason{{Reason: refused}}},
-		"series":             &[]jobs.LibrarySeries{{MarketReason: alike, MarketQuestion: alike}},
+		"series":             &[]jobs.LibrarySeries{{MarketReason: alike, MarketQuestion: alike, Findings: slices.Clone(told.Findings[1:])}},
 	} {
 		if err := s.seal(c, answer); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -112,6 +115,9 @@ func TestSeal_AnImportTellsNoPrice(t *testing.T) {
 		}
 		if strings.Contains(string(text), "1.0") || strings.Contains(string(text), "0.97") {
 			t.Errorf("%s shows a price: %s", name, text)
+		}
+		if strings.Contains(string(text), string(quality.LevelJump)) {
+			t.Errorf("%s tells a finding in the holdout: %s", name, text)
 		}
 		if name != "series" && !strings.Contains(string(text), "a.csv:2752: ohlc-inconsistent") {
 			t.Errorf("%s does not say which row is wrong: %s", name, text)

@@ -102,6 +102,12 @@ type SeriesCheck struct {
 	Accepted []ktrdr.AcceptedFinding  `json:"accepted,omitempty"` // of those, by name
 }
 
+// FindingsBeforeHoldout leaves out the findings in a holdout: with bars that it adds again and
+// again, an assistant could enclose a price there by whether one appears.
+func FindingsBeforeHoldout(found []quality.ContentFinding) []quality.ContentFinding {
+	return slices.DeleteFunc(found, func(f quality.ContentFinding) bool { return f.Sealed })
+}
+
 // DeletedSeries says what was deleted.
 type DeletedSeries struct {
 	Symbol    string `json:"symbol"`

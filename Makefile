@@ -18,7 +18,7 @@ SLOW := (backend|chaos|clients|e2e|report|sqlstore|worlds)
 # Statistics need many runs, and the race detector makes each ten times as long.
 STATISTICS := (evidence|worlds)
 # The longest come first, so that none of them runs alone at the end.
-LONG  := ./chaos ./sqlstore ./e2e/cli ./e2e
+LONG  := ./chaos ./sqlstore ./e2e/cli ./e2e ./e2e/browser ./worlds
 slow  = $(LONG) $(shell go list ./... | grep -E '/ktrdr/$(SLOW)(/|$$)')
 fast  = $(shell go list ./... | grep -vE '/ktrdr/(bench|$(SLOW))(/|$$)')
 

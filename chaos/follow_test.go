@@ -72,7 +72,7 @@ func watchedAfterAKill(t *testing.T, lab *labtest.Lab, step string) {
 	putInto(t, folder, "EURUSD-1h-2024-01.csv", hourly(25, 1), 2*time.Hour)
 	putInto(t, folder, "BROKEN_1h.csv", hourly(20, 1)+"2024-02-01T00:00:00Z,1,0.5,2,1,10\n", 2*time.Hour)
 	putInto(t, folder, "GBPUSD_1h.csv", hourly(20, 2), time.Hour)
-	putInto(t, folder, "USDJPY_1h.csv", hourly(20, 3), 0) // as one that is still being written
+	putInto(t, folder, "USDJPY_1h.csv", hourly(20, 3), 5*time.Second) // as one that is still being written, for 10 seconds
 	if err := os.WriteFile(armed, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -8,8 +9,14 @@ import (
 	"github.com/ktrdr/ktrdr/labtest"
 )
 
-// The product is built with the failpoints compiled in.
-func TestMain(m *testing.M) { os.Exit(labtest.Main(m, "failpoint")) }
+// The product is built with the failpoints compiled in. Most tests wait most of the time, for
+// leases and turns, so more of them run at once than there are processors.
+func TestMain(m *testing.M) {
+	if !soak() {
+		_ = flag.Set("test.parallel", "4") // -parallel on the command line counts more
+	}
+	os.Exit(labtest.Main(m, "failpoint"))
+}
 
 // soak says whether the long runs were asked for.
 func soak() bool { return os.Getenv("KTRDR_SOAK") == "1" }

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
@@ -107,5 +110,57 @@ func nothingIn(t *testing.T, dir string) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("%s holds %v, %v; want nothing", dir, left, err)
+	}
+}
+
+// `ktrdr data import --append` is killed at every step, and run again. The series has the bars
+// of one that was not killed, and the one before it is kept.
+func TestAppend_KilledAtEveryStepAddsEachBarOnce(t *testing.T) {
+	t.Parallel()
+	command := func(lab *labtest.Lab, args ...string) {
+		t.Helper()
+		if out, code := lab.Command(args...); code != 0 {
+			t.Fatalf("%v ended with %d: %s", args, code, out)
+		}
+	}
+	begin := func(lab *labtest.Lab) (appends []string) {
+		dropped(t, lab, "first.csv", hourly(20, 1))
+		dropped(t, lab, "more.csv", hourly(30, 1))
+		series := []string{"--symbol", "EURUSD", "--timeframe", "1h"}
+		command(lab, append([]string{"data", "import", filepath.Join(lab.Data(), "first.csv")}, series...)...)
+		return append([]string{"data", "import", filepath.Join(lab.Data(), "more.csv"), "--append"}, series...)
+	}
+	vintages := func(lab *labtest.Lab) (all []string) {
+		for _, s := range seriesOf(t, lab) {
+			all = append(all, fmt.Sprintf("%s, %d bars, current %v", s.Hash, s.Bars, s.Current))
+		}
+		slices.Sort(all)
+		return all
+	}
+	calm := labtest.New(t, labtest.SQLite, labtest.Calm)
+	command(calm, begin(calm)...)
+	want := vintages(calm)
+	if len(want) != 2 {
+		t.Fatalf("undisturbed: %q", want)
+	}
+	var steps []string
+	for _, point := range points("blob.", "tx.") {
+		steps = append(steps, string(point))
+		if strings.HasPrefix(string(point), "tx.") { // one transaction opens the lab, and one adds the bars
+			steps = append(steps, string(point)+"@2")
+		}
+	}
+	for _, step := range steps {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
+				appends := begin(lab)
+				lab.KilledCommand(step, appends...)
+				command(lab, appends...)
+				if diff := cmp.Diff(want, vintages(lab)); diff != "" {
+					t.Errorf("the series differ (- undisturbed, + killed):\n%s", diff)
+				}
+			})
+		})
 	}
 }

@@ -111,6 +111,15 @@ func (l *Lab) Killed(workers int, point string, env ...string) {
 	}
 }
 
+// KilledCommand runs the binary with a failpoint, which must kill it.
+func (l *Lab) KilledCommand(point string, args ...string) {
+	l.t.Helper()
+	p := l.start([]string{"KTRDR_FAILPOINT=" + point}, args...)
+	if code := p.Exit(time.Minute); code != -1 {
+		l.t.Fatalf("%v ended with %d instead of being killed at %s\n%s", args, code, point, p.Log())
+	}
+}
+
 // Client returns a client of the backend, for tests that are a worker
 // themselves.
 func (l *Lab) Client() *client.Client {

@@ -32,17 +32,20 @@ func HeadsIn(text []byte, from string) (heads []Head) {
 // checkHeads compares the chains with heads that were published. covered says that
 // the claim lies before one of them.
 func (v *verification) checkHeads(l *ledger, heads []Head, claim []place) {
-	checked, covered, until := 0, false, map[string]int{}
-	var others []string // markets of which the bundle has no ledger
+	covered, until := false, map[string]int{}
+	of := false         // a head is of the market of the claim
+	var others []string // markets of heads that say nothing of the claim
 	for _, h := range heads {
 		market, ok := v.find(l, &h)
+		switch {
+		case ok && (len(claim) == 0 || slices.ContainsFunc(claim, func(p place) bool { return l.reaches(market)[p.market] })):
+			of = true
+		case market != "" && !slices.Contains(others, market):
+			others = append(others, market)
+		}
 		if !ok {
-			if market != "" && !slices.Contains(others, market) {
-				others = append(others, market)
-			}
 			continue
 		}
-		checked++
 		links := l.links[market]
 		if len(h.Known) > len(links) && len(links) > 0 { // the bundle is older than what is known
 			h.Links, h.Hash = len(links), h.Known[len(links)-1].Hash
@@ -62,11 +65,10 @@ func (v *verification) checkHeads(l *ledger, heads []Head, claim []place) {
 		}
 	}
 	switch {
-	case checked == 0 && len(others) > 0: // a ledger that was made again can be given another market's name
-		v.refuse(WrongHead, "the published heads are of %s, and the bundle has the ledger of %s: it is a claim of another market, or its "+
-			"ledger was made again under another name. Give a head of its market with --head.", some(others),
-			some(slices.Sorted(maps.Keys(l.links))))
-	case checked == 0:
+	case !of && len(others) > 0: // a ledger that was made again can be given another market's name
+		v.refuse(WrongHead, "the published heads are of %s, and the claim is in the ledger of %s: it is a claim of another market, or its "+
+			"ledger was made again under another name. Give a head of its market with --head.", some(others), some(marketsOf(claim)))
+	case !of:
 		v.warn("no head of this ledger is known here: a chain that was made again cannot be told. Give --head with a head that was " +
 			"published, or a report that shows it.")
 	case !covered && len(v.Refused) == 0:
@@ -95,6 +97,33 @@ func (v *verification) find(l *ledger, h *Head) (string, bool) {
 		"dropped (%s)",
 		h.Hash, h.From)
 	return "", false
+}
+
+// reaches are the markets whose entries a head of a market proves: its own, and those that were
+// merged into it.
+func (l *ledger) reaches(market string) map[string]bool {
+	all := map[string]bool{}
+	for next := []string{market}; len(next) > 0; next = next[1:] {
+		if all[next[0]] {
+			continue
+		}
+		all[next[0]] = true
+		for i := range l.chains[next[0]] {
+			if m := l.chains[next[0]][i].Merge; m != nil {
+				next = append(next, m.Head.Market)
+			}
+		}
+	}
+	return all
+}
+
+// marketsOf are the markets of some places.
+func marketsOf(places []place) (all []string) {
+	for _, p := range places {
+		all = append(all, p.market)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // some names at most three markets.

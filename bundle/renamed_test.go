@@ -42,3 +42,29 @@ func TestVerify_AMarketWithAnotherNameDoesNotEscapeThePublishedHead(t *testing.T
 		t.Errorf("with a head of its own too: %+v", v.Refused)
 	}
 }
+
+// The ledger of another market in the bundle, with a head that was published of it, proves nothing
+// of the claim. It does if the market of the claim was merged into it.
+func TestVerify_AHeadOfAnotherMarketInTheBundleProvesNothing(t *testing.T) {
+	t.Parallel()
+	b := claim(t)
+	own := b.Heads()[0]
+	other := func(e ktrdr.ChainEntry) []bundle.Head {
+		e.Market, e.Position = "mkt_000000000000", 1
+		text, err := ktrdr.EncodeEntry(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash := ktrdr.LinkHash(ktrdr.Hash{}, text)
+		b.Ledgers[e.Market] = []ktrdr.ChainLink{{Market: e.Market, Position: 1, Hash: hash, Entry: string(text)}}
+		return []bundle.Head{{ChainHead: ktrdr.ChainHead{Market: e.Market, Links: 1, Hash: hash}, From: "a report"}}
+	}
+	heads := other(byHand(1))
+	if v := verify(t, written(t, b), bundle.Options{Heads: heads}); !slices.Equal(codes(v), []bundle.Flaw{bundle.WrongHead}) {
+		t.Errorf("refused: %+v, want %v", v.Refused, bundle.WrongHead)
+	}
+	heads = other(ktrdr.ChainEntry{Kind: ktrdr.ChainMerge, Merge: &ktrdr.MergeEntry{Head: own}})
+	if v := verify(t, written(t, b), bundle.Options{Heads: heads}); slices.Contains(codes(v), bundle.WrongHead) {
+		t.Errorf("of the market that it was merged into: %+v", v.Refused)
+	}
+}

@@ -2,7 +2,6 @@ package chaos_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,16 +47,8 @@ func TestRunTest_KilledGivesTheSameNumbers(t *testing.T) {
 	run = rough.Research(request, "tested").Run
 	rough.RunEnds(run)
 	id = rough.TestRun(run)
-	killed := 0
-	for i := range kills {
-		searched := int64(i * 30 / kills)
-		op := rough.Until(id, 3*time.Minute, fmt.Sprint(searched, " copies"), func(op ktrdr.Operation) bool {
-			return op.Status.Terminal() || worlds(rough, id) > searched
-		})
-		if op.Status.Terminal() {
-			break
-		}
-		killed++
+	killed, parts := 0, partsOf(rough, id)
+	for ; killed < kills && parts.further(); killed++ {
 		backend.Kill()
 		outside.Kill()
 		backend = rough.ServeWith(1)
@@ -73,6 +64,37 @@ func TestRunTest_KilledGivesTheSameNumbers(t *testing.T) {
 	if out, code := rough.Command("memory", "trials"); code != 0 || strings.Count(out, "EURUSD") != request.Count {
 		t.Errorf("copies are in the ledger: %s", out)
 	}
+}
+
+// parts are the parts of a search of copies that is killed again and again. Each has to get further
+// between two kills: after three in vain the program gives it up as what kills its workers.
+type parts struct {
+	lab    *labtest.Lab
+	parent ktrdr.OperationID
+	steps  map[ktrdr.OperationID]int64 // at the last kill
+}
+
+func partsOf(l *labtest.Lab, parent ktrdr.OperationID) *parts {
+	return &parts{l, parent, map[ktrdr.OperationID]int64{}}
+}
+
+// further waits until the parts that run have searched at least one more copy each. It is false
+// when the search has ended.
+func (p *parts) further() bool {
+	var now map[ktrdr.OperationID]int64
+	op := p.lab.Until(p.parent, 3*time.Minute, "further", func(op ktrdr.Operation) bool {
+		now = map[ktrdr.OperationID]int64{}
+		running, ok := 0, true
+		for _, c := range p.lab.Children(p.parent) {
+			if now[c.ID] = c.Progress.StepsCompleted; c.Status == ktrdr.Running {
+				running++
+				ok = ok && now[c.ID] > p.steps[c.ID]
+			}
+		}
+		return op.Status.Terminal() || ok && running > 0
+	})
+	p.steps = now
+	return !op.Status.Terminal()
 }
 
 // copiesEnd waits for searches of copies: on a machine that has other work they take longer than other operations.

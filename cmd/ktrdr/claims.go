@@ -24,7 +24,7 @@ however often you look. SINCE is the bar at which that happened. FDR says whethe
 claim is a discovery among all claims, with a false-discovery rate of at most 5 %.
 HOLD says why a claim is not followed: "revised", "changed", "missing" or
 "severe_finding". Under the table is what to do.
-Assistants and designers see nothing of this. `+"`ktrdr help research`"+` has the formulas.`
+Assistants and designers see nothing of this. ` + "`ktrdr help research`" + ` has the formulas.`
 
 func newClaims(a *app) *cobra.Command {
 	return &cobra.Command{

@@ -71,7 +71,7 @@ func bestSoFar(s *report.Search) template.HTML {
 	plot.Layers = append(plot.Layers, chart.Dots{Points: finalists, Class: "pt ring", Radius: 3.5},
 		chart.Dots{Points: claims, Class: "pt k", Radius: 4})
 	if len(luck) > 0 {
-		last, reached := luck[len(luck)-1], s.LuckAt(s.Funnel.Tried) // the axis may go on after the last trial
+		last, reached := luck[len(luck)-1], s.LuckAt(s.Funnel.Tried) // the axis may be longer than the trials
 		if s.Luck != nil {
 			reached = *s.Luck
 		}

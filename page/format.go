@@ -74,8 +74,8 @@ func coded(s string) template.HTML {
 	var out strings.Builder
 	for {
 		before, rest, _ := strings.Cut(s, "`")
-		command, after, whole := strings.Cut(rest, "`")
-		if !whole {
+		command, after, closed := strings.Cut(rest, "`")
+		if !closed {
 			out.WriteString(template.HTMLEscapeString(s))
 			return template.HTML(out.String()) //nolint:gosec // all of it is escaped
 		}

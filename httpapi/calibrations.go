@@ -19,7 +19,7 @@ func (s *Server) startCalibration(c *call, in research.CalibrationRequest) (api.
 func (s *Server) quote(c *call, r *api.Results) (err error) {
 	for _, l := range r.Looks {
 		if l.Claim {
-			r.Calibration, err = s.research.CalibrationQuote(c.Context(), l.Markets)
+			r.Calibration, err = s.research.CalibrationQuote(c.Context(), r.Trial, l.Markets)
 		}
 	}
 	return err

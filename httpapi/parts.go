@@ -186,8 +186,8 @@ type Research interface {
 	Calibrate(ctx context.Context, r research.CalibrationRequest) (jobs.Accepted, error)
 	// Calibrations lists those that completed, newest first, of a market or of all.
 	Calibrations(ctx context.Context, market string) ([]research.CalibrationRow, error)
-	// CalibrationQuote is the sentence about the newest calibration of markets.
-	CalibrationQuote(ctx context.Context, markets []ktrdr.LookMarket) (string, error)
+	// CalibrationQuote is the sentence about the newest calibration of markets, for the claim of a trial.
+	CalibrationQuote(ctx context.Context, of *ktrdr.Trial, markets []ktrdr.LookMarket) (string, error)
 	// TestRun makes the test of a run, or returns the one there is; CodeConflict says why
 	// a run cannot be tested.
 	TestRun(ctx context.Context, r research.RunTestRequest) (ktrdr.Operation, error)

@@ -69,7 +69,11 @@ func (im *Importer) Check(ctx context.Context, file string) Checked {
 		r.what += fmt.Sprintf(", judged with the %d bars of %s %s that the lab has", w.Was.Bars, b.Symbol, b.Timeframe)
 	}
 	r.Findings, r.Accepted, r.question = w.Findings, w.Accepted, w.Question
-	r.OK = len(jobs.Unaccepted(w.Findings, w.Accepted)) == 0
+	open := jobs.Unaccepted(w.Findings, w.Accepted)
+	if r.OK = len(open) == 0; !r.OK {
+		r.fix = "no research would begin on these bars. Mend the file, or import it and, if the bars are right: " +
+			library.AcceptCommand(b.Symbol, string(b.Timeframe), open)
+	}
 	return r
 }
 

@@ -2,8 +2,12 @@ package local
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/market"
@@ -40,6 +44,31 @@ func TestPrintFindings_ShowsAsManyAsItSays(t *testing.T) {
 }
 
 // Where no row can be read, each finding says the same, and --normalise would leave out every row.
+// --normalise repairs rows. It does not repair what is doubtful in their content.
+func TestCheck_DoesNotSendToNormaliseForWhatItLeaves(t *testing.T) {
+	var rows strings.Builder
+	rows.WriteString("time,open,high,low,close\n")
+	at := time.Date(2015, 1, 5, 0, 0, 0, 0, time.UTC)
+	for i := range 600 {
+		price := 100 + float64(i*i*7%13)/10
+		if i > 300 {
+			price /= 2
+		}
+		fmt.Fprintf(&rows, "%s,%.3f,%.3f,%.3f,%.3f\n", at.AddDate(0, 0, i).Format(time.DateOnly), price, price+.1, price-.1, price)
+	}
+	file := filepath.Join(t.TempDir(), "SPLT_1d.csv")
+	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	checked := (&Importer{}).Check(t.Context(), file)
+	var out bytes.Buffer
+	checked.Print(&out, term.Palette(false), false)
+	if said := out.String(); checked.OK || strings.Contains(said, "--normalise") ||
+		!strings.Contains(said, "  → no research would begin on these bars. Mend the file, or import it and, if the bars are right: ktrdr data accept SPLT 1d level-jump repeated-day\n") {
+		t.Errorf("checked:\n%s", said)
+	}
+}
+
 func TestImported_OfAFileThatCannotBeReadIsShort(t *testing.T) {
 	_, rep, err := market.ReadCSV(strings.NewReader("time,open,high,low,close\n"+strings.Repeat("never,1,1,1,1\n", 150)),
 		market.ImportOptions{Symbol: "X", Timeframe: market.D1})

@@ -213,7 +213,9 @@ func (im *Importer) group(ctx context.Context, files []Target) []Imported {
 		last.OK, last.Error = false, err.Error()
 		if im.Mode == jobs.ImportNew && ktrdr.CodeOf(err) == ktrdr.CodeConflict {
 			_, err := im.Lab.Library.Info(ctx, all.Symbol, all.Timeframe)
-			last.Exists = err == nil
+			if last.Exists = err == nil; last.Exists { // one of several files
+				last.Error = last.File + ": " + last.Error
+			}
 		}
 	}
 	return results
@@ -250,7 +252,7 @@ func (im *Importer) try(ctx context.Context, b *market.Bars, r *Imported) {
 		r.then = ": the lab has exactly these bars already" + r.then
 	}
 	if r.Exists = w.Refused != ""; r.Exists {
-		r.OK, r.Error = false, w.Refused
+		r.OK, r.Error = false, r.File+": "+w.Refused
 	} else if err != nil {
 		r.OK, r.Error = false, err.Error()
 	}

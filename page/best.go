@@ -71,9 +71,12 @@ func bestSoFar(s *report.Search) template.HTML {
 	plot.Layers = append(plot.Layers, chart.Dots{Points: finalists, Class: "pt ring", Radius: 3.5},
 		chart.Dots{Points: claims, Class: "pt k", Radius: 4})
 	if len(luck) > 0 {
-		last := luck[len(luck)-1]
+		last, reached := luck[len(luck)-1], s.LuckAt(s.Funnel.Tried) // the axis may be longer than the trials
+		if s.Luck != nil {
+			reached = *s.Luck
+		}
 		plot.Layers = append(plot.Layers, chart.Text{
-			X: last.X, Y: last.Y, DX: -6, DY: luckAt, Edge: 1, Class: "i", Text: "luck alone: " + chart.Number(last.Y, 2),
+			X: last.X, Y: last.Y, DX: -6, DY: luckAt, Edge: 1, Class: "i", Text: "luck alone: " + chart.Number(reached, 2),
 		})
 	}
 	if s.Low > 0 {

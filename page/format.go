@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"html/template"
 	"math"
 	"strconv"
 	"strings"
@@ -67,6 +68,24 @@ func plural(n int, noun string) string {
 
 // plain makes a text of a user or a model harmless before it is cut: see printable.
 func plain(s string) string { return strings.Map(printable, s) }
+
+// coded is a text whose commands, between backticks, are shown as code.
+func coded(s string) template.HTML {
+	var out strings.Builder
+	for {
+		before, rest, _ := strings.Cut(s, "`")
+		command, after, closed := strings.Cut(rest, "`")
+		if !closed {
+			out.WriteString(template.HTMLEscapeString(s))
+			return template.HTML(out.String()) //nolint:gosec // all of it is escaped
+		}
+		out.WriteString(template.HTMLEscapeString(before) + "<code>" + template.HTMLEscapeString(command) + "</code>")
+		s = after
+	}
+}
+
+// unbroken keeps a p-value of a headline in one line.
+func unbroken(s string) string { return strings.ReplaceAll(s, "p = ", "p\u00a0=\u00a0") }
 
 // dollars writes money.
 func dollars(v float64) string { return fmt.Sprintf("$%.2f", v) }

@@ -47,3 +47,16 @@ func TestFormat_Figures(t *testing.T) {
 		}
 	}
 }
+
+func TestCoded_MarksCommandsAndEscapesTheRest(t *testing.T) {
+	for said, want := range map[string]string{
+		"`ktrdr resume` continues <one>.": "<code>ktrdr resume</code> continues &lt;one&gt;.",
+		"no command":                      "no command",
+		"one ` alone":                     "one ` alone",
+		"`a<b` and `c`":                   "<code>a&lt;b</code> and <code>c</code>",
+	} {
+		if got := string(coded(said)); got != want {
+			t.Errorf("%q becomes %q, want %q", said, got, want)
+		}
+	}
+}

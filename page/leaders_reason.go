@@ -28,7 +28,7 @@ func mainReason(l *report.Leader) (text string, others int) {
 	d := l.Details
 	switch {
 	case l.Claim:
-		return fmt.Sprintf("%s, %s", pValue(l.Adjusted), plural(l.MarketLooks, "look")), 0
+		return pValue(l.Adjusted) + " adjusted", 0 // for the looks at that time; there may be more now
 	case l.LookEnded && l.Adjusted != nil:
 		return "holdout " + pValue(l.Adjusted), 0
 	case d == nil || d.Failed == nil:
@@ -38,6 +38,9 @@ func mainReason(l *report.Leader) (text string, others int) {
 	if !known {
 		gate := gateCheck(string(d.Failed.Code))
 		return strings.ToLower(gate[:1]) + gate[1:], d.Failures - 1
+	}
+	if d.Failed.Code == evidence.BoundedDecay && d.Failed.Value == nil {
+		return "decay unknown", d.Failures - 1
 	}
 	show := checkTexts[d.Failed.Code].show
 	switch strings.Count(words, "%s") {

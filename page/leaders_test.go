@@ -52,6 +52,8 @@ func TestMainReason_IsTheFirstCheckThatFailed(t *testing.T) {
 		}}
 	}
 	claim, opened := report.Leader{}, row("beats_luck", 0.1, 0.5)
+	unknown := row("bounded_decay", 0, 0.2)
+	unknown.Details.Failed.Value = nil
 	claim.Claim, claim.Adjusted, claim.MarketLooks = true, new(0.0014), 5
 	opened.LookEnded, opened.Adjusted = true, new(0.124)
 	for want, l := range map[string]report.Leader{
@@ -59,8 +61,9 @@ func TestMainReason_IsTheFirstCheckThatFailed(t *testing.T) {
 		"covers 1.06× the costs": row("survives_costs", 1.06, 1.5),
 		"luck explains it":       row("beats_luck", 0.1, 0.5),
 		"Sharpe ratio too low":   row("sharpe_too_low", -0.6, -0.5),
-		"p = 0.0014, 5 looks":    claim,
+		"p = 0.0014 adjusted":    claim,
 		"holdout p = 0.124":      opened,
+		"decay unknown":          unknown,
 		missing:                  {Details: &report.LeaderDetails{}},
 	} {
 		if got, _ := mainReason(&l); !strings.EqualFold(got, want) {

@@ -67,7 +67,7 @@ func New(c Config) (*Pages, error) {
 	p.templates, err = template.New("").Funcs(template.FuncMap{
 		"asset": p.assets.path, "count": count, "time": func(t time.Time, layout string) string { return t.UTC().Format(layout) },
 		"rfc": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, "monthNames": monthNames,
-		"hatch": func() template.HTML { return chart.Hatch },
+		"coded": coded, "unbroken": unbroken, "hatch": func() template.HTML { return chart.Hatch },
 	}).ParseFS(files, "views/*.html")
 	if err != nil {
 		return nil, err

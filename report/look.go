@@ -194,7 +194,7 @@ func (l *lookback) readLedger(ctx context.Context) error {
 			if row.Since, err = l.since(ctx, row.Look); err != nil {
 				return err
 			}
-			if row.Calibration, err = research.CalibrationQuote(ctx, l.engine, row.Market); err != nil {
+			if row.Calibration, err = research.CalibrationQuote(ctx, l.engine, research.SeriesOf(&row.Trial), row.Market); err != nil {
 				return err
 			}
 			l.out.Claims = append(l.out.Claims, row)

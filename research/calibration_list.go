@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -99,13 +100,24 @@ func (c *Calibration) barsIn(m *ktrdr.Market) (bars int) {
 }
 
 // CalibrationQuote is the sentence about the newest calibration of markets, which stands
-// beside a claim.
-func (v Views) CalibrationQuote(ctx context.Context, markets []ktrdr.LookMarket) (string, error) {
-	return CalibrationQuote(ctx, v.Engine, text.Map(markets, func(m ktrdr.LookMarket) string { return m.Market })...)
+// beside a claim; of is the trial of the claim, nil where it is not known.
+func (v Views) CalibrationQuote(ctx context.Context, of *ktrdr.Trial, markets []ktrdr.LookMarket) (string, error) {
+	return CalibrationQuote(ctx, v.Engine, SeriesOf(of), text.Map(markets, func(m ktrdr.LookMarket) string { return m.Market })...)
 }
 
-// CalibrationQuote is the same of a store.
-func CalibrationQuote(ctx context.Context, store CalibrationStore, markets ...string) (string, error) {
+// SeriesOf is the first series of a trial, as `ktrdr calibrate` takes it; empty without a trial.
+func SeriesOf(t *ktrdr.Trial) string {
+	if t == nil {
+		return ""
+	}
+	symbol, _, _ := strings.Cut(t.Symbols, " ")
+	timeframe, _, _ := strings.Cut(t.Timeframes, " ")
+	return strings.TrimSpace(symbol + " " + timeframe)
+}
+
+// CalibrationQuote is the same of a store. Without a calibration it names the series of the
+// claim, or the one of the market that has most bars.
+func CalibrationQuote(ctx context.Context, store CalibrationStore, series string, markets ...string) (string, error) {
 	for _, m := range markets {
 		rows, err := calibrations(ctx, store, m)
 		if err != nil {
@@ -115,23 +127,23 @@ func CalibrationQuote(ctx context.Context, store CalibrationStore, markets ...st
 			return rows[0].Quote, nil
 		}
 	}
-	series := "SYMBOL TIMEFRAME"
-	if len(markets) > 0 {
+	if series == "" && len(markets) > 0 {
 		m, err := store.Market(ctx, markets[0])
 		if err != nil && ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
 			return "", err
 		}
 		if len(m.Series) > 0 {
-			series = m.Series[0].Symbol + " " + m.Series[0].Timeframe
+			most := slices.MaxFunc(m.Series, func(a, b ktrdr.MarketSeries) int { return cmp.Compare(a.Bars, b.Bars) })
+			series = most.Symbol + " " + most.Timeframe
 		}
 	}
-	return "This lab was never calibrated on this market: `ktrdr calibrate " + series + "` measures how often it claims falsely.", nil
+	return "This lab was never calibrated on this market: `ktrdr calibrate " + cmp.Or(series, "SYMBOL TIMEFRAME") + "` measures how often it claims falsely.", nil
 }
 
 // quote puts the sentence about calibrations beside a claim.
 func (v Views) quote(ctx context.Context, e *ExperimentRow) (err error) {
 	if e.Trial != nil && e.Trial.Claim {
-		e.Calibration, err = v.CalibrationQuote(ctx, []ktrdr.LookMarket{{Market: e.Trial.Market}})
+		e.Calibration, err = v.CalibrationQuote(ctx, e.Trial, []ktrdr.LookMarket{{Market: e.Trial.Market}})
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -178,13 +179,13 @@ func TestCalibrationQuote_NamesAnEarlierOneWithAHigherRate(t *testing.T) {
 		}
 		s.ops = append(s.ops, ktrdr.Operation{ID: "op_c", Result: mustJSON(t, c)})
 	}
-	said, err := CalibrationQuote(t.Context(), s, "mkt_a")
+	said, err := CalibrationQuote(t.Context(), s, "", "mkt_a")
 	const want = " Of 2 earlier calibrations on this market the highest rate is 7.1 % (7 of 99 copies)."
 	if err != nil || !strings.Contains(said, "on 0 of 99 copies") || !strings.HasSuffix(said, want) {
 		t.Errorf("%q, %v", said, err)
 	}
 	s.ops = s.ops[1:]
-	if said, err = CalibrationQuote(t.Context(), s, "mkt_a"); err != nil || strings.Contains(said, "earlier") {
+	if said, err = CalibrationQuote(t.Context(), s, "", "mkt_a"); err != nil || strings.Contains(said, "earlier") {
 		t.Errorf("the newest has the highest rate: %q, %v", said, err)
 	}
 }
@@ -193,7 +194,8 @@ func TestCalibrationQuote_NamesAnEarlierOneWithAHigherRate(t *testing.T) {
 type calibrationShelf struct {
 	ops    []ktrdr.Operation
 	bars   int
-	merged map[string]string // markets, and those that they were merged into
+	also   []ktrdr.MarketSeries // of each market, before EURUSD
+	merged map[string]string    // markets, and those that they were merged into
 }
 
 func (s calibrationShelf) List(context.Context, ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
@@ -201,7 +203,7 @@ func (s calibrationShelf) List(context.Context, ktrdr.OperationQuery) (ktrdr.Ope
 }
 
 func (s calibrationShelf) Market(_ context.Context, id string) (ktrdr.Market, error) {
-	m := ktrdr.Market{ID: cmp.Or(s.merged[id], id)}
+	m := ktrdr.Market{ID: cmp.Or(s.merged[id], id), Series: slices.Clone(s.also)}
 	m.Series = append(m.Series, ktrdr.MarketSeries{Symbol: "EURUSD", Timeframe: "1h", Bars: s.bars})
 	return m, nil
 }
@@ -211,20 +213,30 @@ func TestCalibrationQuote_IsOfTheNewestOfTheMarket(t *testing.T) {
 	for _, claimed := range []int{3, 1} {
 		s.ops = append(s.ops, ktrdr.Operation{ID: "op_c", Result: mustJSON(t, calibrated(t, claimed, nil))})
 	}
-	said, err := CalibrationQuote(t.Context(), s, "mkt_a")
+	said, err := CalibrationQuote(t.Context(), s, "", "mkt_a")
 	if err != nil || !strings.Contains(said, "on 3 of 99 copies") || strings.Contains(said, "stale") {
 		t.Errorf("%q, %v", said, err)
 	}
-	if said, err = CalibrationQuote(t.Context(), s, "mkt_b"); err != nil || !strings.Contains(said, "`ktrdr calibrate EURUSD 1h`") {
+	if said, err = CalibrationQuote(t.Context(), s, "", "mkt_b"); err != nil || !strings.Contains(said, "`ktrdr calibrate EURUSD 1h`") {
 		t.Errorf("another market: %q, %v", said, err)
 	}
 	s.bars = 30_000
-	if said, err = CalibrationQuote(t.Context(), s, "mkt_b", "mkt_a"); err != nil || !strings.Contains(said, "stale: the market had 20000") {
+	if said, err = CalibrationQuote(t.Context(), s, "", "mkt_b", "mkt_a"); err != nil || !strings.Contains(said, "stale: the market had 20000") {
 		t.Errorf("with more bars: %q, %v", said, err)
 	}
 }
 
 // Markets that are found to be one are merged. A calibration of either was of the prices of both.
+// The first series of a market may be one of a few bars, or one that is refused.
+func TestCalibrationQuote_NamesTheSeriesOfTheClaim(t *testing.T) {
+	s := calibrationShelf{bars: 20_000, also: []ktrdr.MarketSeries{{Symbol: "BAD", Timeframe: "1h", Bars: 6000}}}
+	for of, want := range map[string]string{"SPLT 1h": "`ktrdr calibrate SPLT 1h`", "": "`ktrdr calibrate EURUSD 1h`"} {
+		if said, err := CalibrationQuote(t.Context(), s, of, "mkt_a"); err != nil || !strings.Contains(said, want) {
+			t.Errorf("a claim on %q: %q, %v; want %s", of, said, err, want)
+		}
+	}
+}
+
 func TestCalibrationQuote_OfAMergedMarketIsOfTheOneThatStays(t *testing.T) {
 	s := calibrationShelf{bars: 20_000, merged: map[string]string{"mkt_b": "mkt_c", "mkt_a": "mkt_c"}}
 	for i, claimed := range []int{0, 7} { // newest first
@@ -241,7 +253,7 @@ func TestCalibrationQuote_OfAMergedMarketIsOfTheOneThatStays(t *testing.T) {
 		}
 	}
 	s.bars = 30_000
-	if said, err := CalibrationQuote(t.Context(), s, "mkt_c"); err != nil || !strings.Contains(said, "on 0 of 99 copies") ||
+	if said, err := CalibrationQuote(t.Context(), s, "", "mkt_c"); err != nil || !strings.Contains(said, "on 0 of 99 copies") ||
 		!strings.Contains(said, "stale: the market had 20000 bars then and has 30000 now") {
 		t.Errorf("with more bars: %q, %v", said, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/view"
 )
 
@@ -23,14 +24,14 @@ however often you look. SINCE is the bar at which that happened. FDR says whethe
 claim is a discovery among all claims, with a false-discovery rate of at most 5 %.
 HOLD says why a claim is not followed: "revised", "changed", "missing" or
 "severe_finding". Under the table is what to do.
-Assistants and designers see nothing of this. "docs/research.md" has the formulas.`
+Assistants and designers see nothing of this. ` + "`ktrdr help research`" + ` has the formulas.`
 
 func newClaims(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "claims", Short: "Claims, and what the bars after each have shown", Long: claimsHelp, Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			list, err := c.Claims(ctx)
-			return a.show(list, err, func(w io.Writer) { view.Claims(w, list) })
+			return a.show(list, err, func(w io.Writer) { view.Claims(term.Words(w), list) })
 		}),
 	}
 }

@@ -50,7 +50,8 @@ are merged first. If two files have a bar of the same time, the later file wins,
 the differences are shown. The old series stays readable for operations that started
 with it; see "ktrdr data list --all".
 
-A series is imported completely or not at all. The exit code is 1 if one was refused.
+A series is imported completely or not at all. The exit code is 1 if one was
+refused, and 2 if only --append or --replace was missing.
 
 If the lab knows the same prices under another name, time zone, length or timeframe,
 the series belongs to the same market, with the same trials and looks. If too few

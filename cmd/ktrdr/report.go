@@ -72,7 +72,7 @@ func (a *app) report(ctx context.Context, c *client.Client, f *reportFlags) erro
 			return usagef("--market shows the evidence of all runs on a market: leave out the other flags")
 		}
 		p, err := c.Panel(ctx, report.PanelQuery{Market: f.market})
-		return a.show(p, err, func(w io.Writer) { report.WritePanel(w, p) })
+		return a.show(p, err, func(w io.Writer) { report.WritePanel(term.Words(w), p) })
 	}
 	if err := f.curves.check(a, f.markdown || f.html.file != ""); err != nil {
 		return err
@@ -108,6 +108,7 @@ func (a *app) report(ctx context.Context, c *client.Client, f *reportFlags) erro
 		best = view.BestSoFar(s)
 	}
 	return a.print(r, func(w io.Writer) {
+		w = term.Words(w)
 		write(w, r, time.Local)
 		view.Curves(w, a.palette(), best)
 	})

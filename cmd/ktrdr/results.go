@@ -96,6 +96,7 @@ func newResults(a *app) *cobra.Command {
 				}
 			}
 			err = a.print(resultsPage{r, verdict, run, next}, func(w io.Writer) {
+				w = term.Words(w)
 				view.Results(w, a.palette(), r, verdict, run, next)
 				view.Curves(w, a.palette(), figures...)
 			})

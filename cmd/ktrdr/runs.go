@@ -156,6 +156,6 @@ func newTestRun(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&null, "null", "", "how copies are made: flips, blocks or both (default flips)")
 	cmd.Flags().IntVar(&r.Copies, "copies", 0, "copies that are searched at most (default 5/threshold - 1: 199 for the first run of a market)")
 	notZero(cmd.Flags(), "copies")
-	cmd.Flags().BoolVar(&follow, "follow", false, "follow it to its end")
+	followFlag(cmd, &follow, "follow it to its end")
 	return cmd
 }

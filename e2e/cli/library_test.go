@@ -252,7 +252,7 @@ func TestDataImport_NeverReplacesSilently(t *testing.T) {
 			t.Fatalf("two files made %+v, want 200 bars", first)
 		}
 		l.must("data", "import", part(0, 200)) // the same again
-		l.refused(exitUsage, "add the new bars to it with --append (mode append), or let them take its place with --replace", "data",
+		l.refused(exitUsage, "EURUSD_1h.csv: the lab has EURUSD 1h, 200 bars", "data",
 			"import", part(100, 300))
 		l.refused(exitUsage, "contradict each other", "data", "import", "--append", "--replace", part(100, 300))
 		if now().Hash != first.Hash {

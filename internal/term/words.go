@@ -24,6 +24,9 @@ type words struct {
 	line    []byte // that has no end yet
 }
 
+// Fd is that of the terminal: tables in such a text fit its width.
+func (x *words) Fd() uintptr { return x.w.(interface{ Fd() uintptr }).Fd() }
+
 // Write implements io.Writer. A line is written when it has ended.
 func (x *words) Write(b []byte) (int, error) {
 	x.line = append(x.line, b...)

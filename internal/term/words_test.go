@@ -26,3 +26,21 @@ func TestWords_LeavesAPipeAlone(t *testing.T) {
 		t.Errorf("a pipe is written by way of %T", w)
 	}
 }
+
+// A table inside of such a text must still know how wide the terminal is.
+func TestWords_IsATerminalLikeWhatItWritesTo(t *testing.T) {
+	if got := (&words{w: onFile{fd: 7}}).Fd(); got != 7 {
+		t.Errorf("the descriptor is %d, want that of the terminal", got)
+	}
+	if _, ok := any(&words{}).(interface{ Fd() uintptr }); !ok {
+		t.Error("tables take it for a pipe")
+	}
+}
+
+type onFile struct {
+	bytes.Buffer
+	fd uintptr
+}
+
+func (f onFile) Fd() uintptr               { return f.fd }
+func (onFile) Write(b []byte) (int, error) { return len(b), nil }

@@ -68,7 +68,11 @@ func Ladder(w io.Writer, p term.Palette, l *research.Ladder) {
 	}
 	fmt.Fprintf(w, "Ladder: %s\n", l.Rung)
 	for _, r := range l.Rungs {
-		fmt.Fprintf(w, "  %s %s%s\n", p.Mark(r.Reached), r.Rung, rungNumber(r))
+		mark := "–" // not a failure: it may still come, or is better not reached
+		if r.Reached {
+			mark = p.Mark(true)
+		}
+		fmt.Fprintf(w, "  %s %s%s\n", mark, r.Rung, rungNumber(r))
 		fmt.Fprintf(w, "      %s\n", term.Plain(r.Means+" It does not mean: "+lower(r.NotMeans)))
 		if r.Next != "" {
 			fmt.Fprintf(w, "      Next: %s\n", term.Plain(r.Next))

@@ -16,6 +16,9 @@ func TestLadder_EachRungSaysWhatItMeansAndWhatItDoesNotMean(t *testing.T) {
 	l := research.LadderOf(research.LadderFacts{Finalist: true})
 	Ladder(&b, term.Palette(false), &l)
 	said := b.String()
+	if strings.Contains(said, "✗") || !strings.Contains(said, "  – retired\n") || !strings.Contains(said, "  ✔ finalist\n") {
+		t.Errorf("a rung that was not reached looks like a failure:\n%s", said)
+	}
 	for _, r := range l.Rungs {
 		if !strings.Contains(said, r.Rung) || !strings.Contains(said, r.Means+" It does not mean: "+lower(r.NotMeans)) ||
 			r.Next != "" && !strings.Contains(said, "Next: "+r.Next) {

@@ -39,6 +39,9 @@ func TestResults_FiguresHaveGroupsAndUnits(t *testing.T) {
 	b.Reset()
 	Figures(&b,
 		json.RawMessage(`{"summary":"Refused.","backtest_result":{"net_return":0.01,"alpha":null,"deflated_sharpe":null,"trials_counted":0}}`))
+	if Figures(&b, json.RawMessage("null")); strings.Contains(b.String(), "null") {
+		t.Errorf("an operation without a result yet prints one:\n%s", b.String())
+	}
 	if strings.Contains(b.String(), "Evidence") || strings.Contains(b.String(), "undefined") {
 		t.Errorf("without a verdict there is no evidence to print:\n%s", b.String())
 	}

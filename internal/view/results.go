@@ -103,7 +103,7 @@ func ResultWords(result json.RawMessage) string {
 // them, else as it is.
 func Figures(w io.Writer, result json.RawMessage) {
 	var r shownResult
-	if len(result) == 0 {
+	if len(result) == 0 || string(result) == "null" { // it has not ended, or failed
 		return
 	}
 	if json.Unmarshal(result, &r) != nil || r.Summary == "" {

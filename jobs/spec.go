@@ -311,5 +311,6 @@ func (m ImportMode) Exists(e SeriesInfo) error {
 		return nil
 	}
 	return ktrdr.Errorf(ktrdr.CodeConflict,
-		"the lab has %v already: add the new bars to it with --append (mode append), or let them take its place with --replace (mode replace)", e)
+		"the lab has %v already: add the new bars to it with --append, or let them take its place with --replace "+
+			"(in the API: mode append, mode replace)", e)
 }

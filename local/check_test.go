@@ -43,7 +43,6 @@ func TestPrintFindings_ShowsAsManyAsItSays(t *testing.T) {
 	}
 }
 
-// Where no row can be read, each finding says the same, and --normalise would leave out every row.
 // --normalise repairs rows. It does not repair what is doubtful in their content.
 func TestCheck_DoesNotSendToNormaliseForWhatItLeaves(t *testing.T) {
 	var rows strings.Builder
@@ -64,11 +63,13 @@ func TestCheck_DoesNotSendToNormaliseForWhatItLeaves(t *testing.T) {
 	var out bytes.Buffer
 	checked.Print(&out, term.Palette(false), false)
 	if said := out.String(); checked.OK || strings.Contains(said, "--normalise") ||
-		!strings.Contains(said, "  → no research would begin on these bars. Mend the file, or import it and, if the bars are right: ktrdr data accept SPLT 1d level-jump repeated-day\n") {
+		!strings.Contains(said, "  → no research would begin on these bars. Mend the file, or import it and, if the bars are right: "+
+			"ktrdr data accept SPLT 1d level-jump repeated-day\n") {
 		t.Errorf("checked:\n%s", said)
 	}
 }
 
+// Where no row can be read, each finding says the same, and --normalise would leave out every row.
 func TestImported_OfAFileThatCannotBeReadIsShort(t *testing.T) {
 	_, rep, err := market.ReadCSV(strings.NewReader("time,open,high,low,close\n"+strings.Repeat("never,1,1,1,1\n", 150)),
 		market.ImportOptions{Symbol: "X", Timeframe: market.D1})

@@ -137,7 +137,8 @@ func CalibrationQuote(ctx context.Context, store CalibrationStore, series string
 			series = most.Symbol + " " + most.Timeframe
 		}
 	}
-	return "This lab was never calibrated on this market: `ktrdr calibrate " + cmp.Or(series, "SYMBOL TIMEFRAME") + "` measures how often it claims falsely.", nil
+	return "This lab was never calibrated on this market: `ktrdr calibrate " + cmp.Or(series, "SYMBOL TIMEFRAME") +
+		"` measures how often it claims falsely.", nil
 }
 
 // quote puts the sentence about calibrations beside a claim.

@@ -221,7 +221,8 @@ func TestCalibrationQuote_IsOfTheNewestOfTheMarket(t *testing.T) {
 		t.Errorf("another market: %q, %v", said, err)
 	}
 	s.bars = 30_000
-	if said, err = CalibrationQuote(t.Context(), s, "", "mkt_b", "mkt_a"); err != nil || !strings.Contains(said, "stale: the market had 20000") {
+	if said, err = CalibrationQuote(t.Context(), s, "", "mkt_b", "mkt_a"); err != nil ||
+		!strings.Contains(said, "stale: the market had 20000") {
 		t.Errorf("with more bars: %q, %v", said, err)
 	}
 }

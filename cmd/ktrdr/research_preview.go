@@ -33,7 +33,7 @@ func printPreview(w io.Writer, p *research.Preview) {
 	}
 	fmt.Fprintf(w, "Expected best by luck: %.2f now, %.2f afterwards (%s); %s on the market.\n", before, after, unit,
 		text.Counted(p.Trials, "trial"))
-	fmt.Fprintf(w, "%s at the holdout; the next needs p <= %.2g.\n", text.Counted(p.Looks, "look"), p.NeededP)
+	fmt.Fprintf(w, "%s at the holdout; the next needs p <= %.2g before adjustment.\n", text.Counted(p.Looks, "look"), p.NeededP)
 	if p.Seconds != nil {
 		fmt.Fprintf(w, "About %s, %d at a time; %d active and %d waiting now.\n", term.Brief(time.Duration(*p.Seconds*float64(time.Second))),
 			p.Limit, p.Active, p.Waiting)

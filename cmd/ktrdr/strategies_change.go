@@ -99,7 +99,9 @@ func newInstruments(a *app) *cobra.Command {
 	}
 	show.RunE = func(cmd *cobra.Command, _ []string) error { return a.showInstruments(cmd) }
 	set.RunE = func(cmd *cobra.Command, args []string) error {
-		named := backend.UserFile{What: "file of instruments", Name: args[0], Next: "name a YAML file of instruments; `ktrdr help research` shows one"}
+		named := backend.UserFile{
+			What: "file of instruments", Name: args[0], Next: "name a YAML file of instruments; `ktrdr help research` shows one",
+		}
 		if err := named.Check(); err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func panelOf(p *report.Panel, id string) runEvidence {
 		{"SPA", "Is any trial better than cash?", pValue(p.SPA.P), undefinedOr(p.SPA.Undefined,
 			fmt.Sprintf("lower %s, upper %s", probability(p.SPA.Lower), probability(p.SPA.Upper)))},
 		{"StepM", "Which trials are better than cash?", fmt.Sprintf("%d of %d", p.Found, p.Trials), undefinedOr(p.StepM.Undefined,
-			"one of them is wrong in at most 5 % of searches")},
+			"one of them is wrong in about 5 % of searches")},
 		{"PBO", "Is the choice of the best trial overfit?", number(p.PBO.PBO, 2), undefinedOr(p.PBO.Undefined,
 			fmt.Sprintf("%s splits; mean Sharpe ratio of the chosen trial %s, on the other days %s", count(p.PBO.Splits), number(p.PBO.Chosen, 2),
 				number(p.PBO.Other, 2)))},

@@ -13,7 +13,7 @@ import (
 // leases and turns, so more of them run at once than there are processors.
 func TestMain(m *testing.M) {
 	if !soak() {
-		_ = flag.Set("test.parallel", "4") // -parallel on the command line counts more
+		_ = flag.Set("test.parallel", "3") // -parallel on the command line counts more
 	}
 	os.Exit(labtest.Main(m, "failpoint"))
 }

@@ -115,6 +115,14 @@ func TestModels_AProviderThatFailsInEveryWayCostsNoResearch(t *testing.T) {
 // probe has researches run until one of them probes the dead provider.
 func probe(t *testing.T, lab *labtest.Lab, first *dying) (prober ktrdr.OperationID, held chan<- struct{}) {
 	t.Helper()
+	for over := false; !over; {
+		select {
+		case ended := <-first.probed: // of a research that has ended: its model timed out
+			close(ended)
+		default:
+			over = true
+		}
+	}
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		prober = asks(t, lab)
 		lab.Until(prober, time.Minute, "probing or ended", func(op ktrdr.Operation) bool {

@@ -100,17 +100,23 @@ func entries(t testing.TB, b *bundle.Bundle) (all []ktrdr.ChainEntry) {
 func chain(t testing.TB, b *bundle.Bundle, all []ktrdr.ChainEntry) {
 	t.Helper()
 	id := b.Heads()[0].Market
+	b.Ledgers[id] = hashed(t, id, all...)
+}
+
+// hashed makes the ledger of a market: every hash fits.
+func hashed(t testing.TB, market string, all ...ktrdr.ChainEntry) (links []ktrdr.ChainLink) {
+	t.Helper()
 	var before ktrdr.Hash
-	b.Ledgers[id] = nil
 	for i, e := range all {
-		e.Market, e.Position = id, i+1
+		e.Market, e.Position = market, i+1
 		text, err := ktrdr.EncodeEntry(e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before = ktrdr.LinkHash(before, text)
-		b.Ledgers[id] = append(b.Ledgers[id], ktrdr.ChainLink{Market: id, Position: i + 1, Hash: before, Entry: string(text)})
+		links = append(links, ktrdr.ChainLink{Market: market, Position: i + 1, Hash: before, Entry: string(text)})
 	}
+	return links
 }
 
 // byHand is a trial by hand.

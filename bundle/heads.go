@@ -29,17 +29,18 @@ func HeadsIn(text []byte, from string) (heads []Head) {
 	return heads
 }
 
-// checkHeads compares the chains with heads that were published. covered says that
-// the claim lies before one of them.
+// checkHeads compares the chains with heads that were published. One of them has to be of a
+// market of the claim.
 func (v *verification) checkHeads(l *ledger, heads []Head, claim []place) {
-	covered, until := false, map[string]int{}
-	of := false         // a head is of the market of the claim
-	var others []string // markets of heads that say nothing of the claim
+	covered := false          // the claim lies before a head
+	until := map[string]int{} // how many links of each chain lie before a head
+	ours := false             // a head is of the market of the claim
+	var others []string       // markets of heads that say nothing of the claim
 	for _, h := range heads {
 		market, ok := v.find(l, &h)
 		switch {
 		case ok && (len(claim) == 0 || slices.ContainsFunc(claim, func(p place) bool { return l.reaches(market)[p.market] })):
-			of = true
+			ours = true
 		case market != "" && !slices.Contains(others, market):
 			others = append(others, market)
 		}
@@ -65,10 +66,10 @@ func (v *verification) checkHeads(l *ledger, heads []Head, claim []place) {
 		}
 	}
 	switch {
-	case !of && len(others) > 0: // a ledger that was made again can be given another market's name
+	case !ours && len(others) > 0: // a ledger that was made again can be given another market's name
 		v.refuse(WrongHead, "the published heads are of %s, and the claim is in the ledger of %s: it is a claim of another market, or its "+
-			"ledger was made again under another name. Give a head of its market with --head.", some(others), some(marketsOf(claim)))
-	case !of:
+			"ledger was made again under another name. Give a head of its market with --head.", firstOf(others), firstOf(marketsOf(claim)))
+	case !ours:
 		v.warn("no head of this ledger is known here: a chain that was made again cannot be told. Give --head with a head that was " +
 			"published, or a report that shows it.")
 	case !covered && len(v.Refused) == 0:
@@ -126,8 +127,8 @@ func marketsOf(places []place) (all []string) {
 	return slices.Compact(all)
 }
 
-// some names at most three markets.
-func some(markets []string) string {
+// firstOf names at most three markets.
+func firstOf(markets []string) string {
 	const most = 3
 	if more := len(markets) - most; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(markets[:most], ", "), more)

@@ -213,7 +213,7 @@ func (v *verification) orderTrials(l *ledger) {
 					v.refuse(DroppedTrial, "trial %d/%d of %.40s is missing: it was dropped from the ledger", g, i, run)
 				}
 				if len(v.Refused) == mostRefusals {
-					return // an index may be as large as it likes
+					return // the report is full; a forged index can be so large that the search would not end
 				}
 			}
 		}

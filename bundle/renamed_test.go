@@ -50,14 +50,9 @@ func TestVerify_AHeadOfAnotherMarketInTheBundleProvesNothing(t *testing.T) {
 	b := claim(t)
 	own := b.Heads()[0]
 	other := func(e ktrdr.ChainEntry) []bundle.Head {
-		e.Market, e.Position = "mkt_000000000000", 1
-		text, err := ktrdr.EncodeEntry(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hash := ktrdr.LinkHash(ktrdr.Hash{}, text)
-		b.Ledgers[e.Market] = []ktrdr.ChainLink{{Market: e.Market, Position: 1, Hash: hash, Entry: string(text)}}
-		return []bundle.Head{{ChainHead: ktrdr.ChainHead{Market: e.Market, Links: 1, Hash: hash}, From: "a report"}}
+		const market = "mkt_000000000000"
+		b.Ledgers[market] = hashed(t, market, e)
+		return []bundle.Head{{ChainHead: ktrdr.ChainHead{Market: market, Links: 1, Hash: b.Ledgers[market][0].Hash}, From: "a report"}}
 	}
 	heads := other(byHand(1))
 	if v := verify(t, written(t, b), bundle.Options{Heads: heads}); !slices.Equal(codes(v), []bundle.Flaw{bundle.WrongHead}) {

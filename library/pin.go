@@ -79,7 +79,7 @@ func isIntact(ctx context.Context, blobs Blobs, a ktrdr.Artifact) (bool, error) 
 
 // ReadVerified reads a blob to its end and compares its hash.
 func ReadVerified(r io.Reader, a ktrdr.Artifact) ([]byte, error) {
-	const most = 256 << 20                                                            // that is believed without having been read
+	const most = 256 << 20                                                            // bytes of room that are made before anything is read
 	data := bytes.NewBuffer(make([]byte, 0, max(0, min(a.Size, most))+bytes.MinRead)) // one that grows is in memory twice
 	if _, err := data.ReadFrom(io.LimitReader(r, a.Size+1)); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)

@@ -21,4 +21,4 @@ func mapFile(f *os.File, size int64) ([]byte, io.Closer, error) {
 // mapping is a file that is mapped. Here there are none.
 type mapping []byte
 
-func (mapping) giveUp() {}
+func (mapping) unload() {}

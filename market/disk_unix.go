@@ -20,8 +20,8 @@ func (m mapping) Close() error {
 	return unix.Munmap(m)
 }
 
-// giveUp takes out of memory what was read. The system may leave it there, which is no error.
-func (m mapping) giveUp() { _ = unix.Madvise(m, unix.MADV_DONTNEED) }
+// unload takes the pages that were read out of memory. The system may leave them there, which is no error.
+func (m mapping) unload() { _ = unix.Madvise(m, unix.MADV_DONTNEED) }
 
 // mapFile maps the first size bytes of f, which its size was found to be.
 func mapFile(f *os.File, size int64) ([]byte, io.Closer, error) {

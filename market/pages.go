@@ -20,9 +20,9 @@ func (m mapping) holds(at unsafe.Pointer) bool {
 	return uintptr(at)-from < uintptr(len(m))
 }
 
-// giveUpPages takes the columns that lie in files out of memory. They are read again
+// unload takes the columns that lie in files out of memory. They are read again
 // where they are needed.
-func (b *Bars) giveUpPages() {
+func (b *Bars) unload() {
 	mappings.Lock()
 	defer mappings.Unlock()
 	if len(mappings.all) == 0 {
@@ -34,7 +34,7 @@ func (b *Bars) giveUpPages() {
 	}
 	for _, m := range mappings.all {
 		if slices.ContainsFunc(at, m.holds) {
-			m.giveUp()
+			m.unload()
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (b *Bars) Places(from, until, step int) iter.Seq[int] {
 				}
 			}
 			if end-from >= placesAtOnce {
-				b.giveUpPages()
+				b.unload()
 			}
 		}
 	}

@@ -186,8 +186,8 @@ func (v *verification) warnOfUnlisted(covered map[string]int) {
 			names = append(names, plural(more, "other", "others"))
 		}
 		said := u.at.String() + " is a new holdout from " + u.from.UTC().Format(time.RFC3339) + ". It does not count " +
-			plural(u.n, "claim", "claims") + " (" + strings.Join(names, ", ") + ") as followed over its bars: right if retired before. " +
-			"The ledger does not say when a claim was retired, so this was not checked."
+			plural(u.n, "claim", "claims") + " (" + strings.Join(names, ", ") + ") as followed over its bars. This is right if they were " +
+			"retired before. The ledger does not say when a claim was retired, so this was not checked."
 		if covered[u.at.market] < u.at.position {
 			said += " No head is known that was published after it, so the list of claims may have been edited. Give one with --head."
 		}

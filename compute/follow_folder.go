@@ -297,14 +297,14 @@ func (f *Follower) load(ctx context.Context, s jobs.Follow, turn int64, w *folde
 func (file *watchedFile) refused(name string, size int64) error {
 	switch {
 	case file.symbol == "":
-		return wrong("neither its name nor its rows tell the symbol: rename it, such as EURUSD_1h%s", text.Cut(filepath.Ext(name), 20))
+		return wrong("neither its name nor its rows tell the symbol: rename it, for example to EURUSD_1h%s", text.Cut(filepath.Ext(name), 20))
 	case size > mostFileBytes:
 		return wrong("it has %d MiB; at most %d are read: split it", size>>20, mostFileBytes>>20)
 	case len(name) > mostName || !ktrdr.PlainText(name):
 		return wrong("its name has control characters or more than %d bytes: rename it", mostName)
 	}
 	if err := market.CheckSymbol(file.symbol); err != nil {
-		return wrong("%w: rename it, such as EURUSD_1h%s", err, text.Cut(filepath.Ext(name), 20))
+		return wrong("%w: rename it, for example to EURUSD_1h%s", err, text.Cut(filepath.Ext(name), 20))
 	}
 	return nil
 }

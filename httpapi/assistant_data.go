@@ -43,8 +43,8 @@ func (s *Server) checkData(ctx context.Context, in any) error {
 				"they decide the market of the prices and when they were, and so the holdout; a person can do it with `ktrdr data import`")
 		}
 		if r.DryRun && r.Mode != "" {
-			return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not send mode with dry_run: how its bars fit to those of a holdout tells "+
-				"the prices there; a person can do it with `ktrdr data import --dry-run`")
+			return ktrdr.Errorf(ktrdr.CodeForbidden, "an assistant may not send mode with dry_run: the findings would tell whether guessed "+
+				"prices are close to those of the holdout; a person can do it with `ktrdr data import --dry-run`")
 		}
 		if r.DryRun {
 			return nil // it adds no bars, and is judged without those of the lab
